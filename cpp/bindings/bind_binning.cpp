@@ -1,0 +1,55 @@
+// Codes of dense feature columns.
+#include "bindings/common.hpp"
+#include "ramify/binning.hpp"
+#include "ramify/data.hpp"
+
+namespace ramify::bindings {
+
+namespace {
+
+template <typename T, typename Code>
+void encode(const Matrix<T>& values, const Vector<int32_t>& features,
+            const Vector<int64_t>& bin_offsets, const Vector<double>& bin_high,
+            OutCube<Code> codes, int n_threads) {
+    const int64_t n = length(values), p = values.shape(1), n_features = length(features);
+    require_threads(n_threads);
+    require_range(features, 0, p, "features");
+    require_length(bin_offsets, p + 1, "bin_offsets");
+    require_offsets(bin_offsets, length(bin_high), "bin_offsets");
+    require(length(codes) == (n_features + kTileFeatures - 1) / kTileFeatures &&
+                static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
+            "codes must have shape (ceil(n_features / 4), n_rows, 4)");
+    EncodeTask<T, Code> task;
+    task.n_rows = n;
+    task.n_columns = p;
+    task.values = values.data();
+    task.features = features.data();
+    task.n_features = n_features;
+    task.bin_offsets = bin_offsets.data();
+    task.bin_high = bin_high.data();
+    task.missing = static_cast<Code>(sizeof(Code) == 1 ? kMissingU8 : kMissingU32);
+    task.codes = codes.data();
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        encode_columns(task, team);
+    });
+}
+
+template <typename T, typename Code>
+void def_encode(nb::module_& module) {
+    module.def("encode_columns", &encode<T, Code>, nb::arg("values").noconvert(),
+               nb::arg("features").noconvert(), nb::arg("bin_offsets").noconvert(),
+               nb::arg("bin_high").noconvert(), nb::arg("codes").noconvert(), nb::arg("n_threads"),
+               "Codes of the listed columns of values (n, p), in tiles of four.");
+}
+
+}  // namespace
+
+void init_binning(nb::module_& module) {
+    def_encode<float, uint8_t>(module);
+    def_encode<double, uint8_t>(module);
+    def_encode<float, uint32_t>(module);
+    def_encode<double, uint32_t>(module);
+}
+
+}  // namespace ramify::bindings

@@ -1,0 +1,90 @@
+// What all bindings share: array types without silent copies, checks, and Ctrl-C.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "ramify/parallel.hpp"
+
+namespace nb = nanobind;
+
+namespace ramify::bindings {
+
+template <typename T>
+using Vector = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Matrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Cube = nb::ndarray<const T, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using OutVector = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using OutMatrix = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using OutCube = nb::ndarray<T, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+template <typename T>
+int64_t length(const T& array) {
+    return static_cast<int64_t>(array.shape(0));
+}
+
+template <typename T>
+void require_length(const T& array, int64_t expected, const char* name) {
+    require(length(array) == expected, std::string(name) + " must have length " +
+                                           std::to_string(expected) + "; got " +
+                                           std::to_string(length(array)));
+}
+
+template <typename T>
+void require_range(const Vector<T>& array, int64_t low, int64_t high, const char* name) {
+    const T* values = array.data();
+    for (int64_t i = 0; i < length(array); ++i)
+        require(static_cast<int64_t>(values[i]) >= low && static_cast<int64_t>(values[i]) < high,
+                std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(values[i]) +
+                    " is not in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+}
+
+// Offsets as in CSR: they start at 0, never fall and end at `total`.
+inline void require_offsets(const Vector<int64_t>& offsets, int64_t total, const char* name) {
+    const int64_t* values = offsets.data();
+    const int64_t n = length(offsets);
+    require(n >= 1 && values[0] == 0 && values[n - 1] == total,
+            std::string(name) + " must start at 0 and end at " + std::to_string(total));
+    for (int64_t i = 1; i < n; ++i)
+        require(values[i] >= values[i - 1], std::string(name) + " must not fall");
+}
+
+inline void require_threads(int n_threads) {
+    require(n_threads >= 1 && n_threads <= 1024, "n_threads must be between 1 and 1024");
+}
+
+// Runs `body(interrupt)` without the GIL; Ctrl-C surfaces as the Python exception it is.
+template <typename Body>
+auto without_gil(Body&& body) {
+    Interrupt interrupt([] {
+        nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+    try {
+        nb::gil_scoped_release release;
+        return body(interrupt);
+    } catch (const Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+void init_grower(nb::module_& module);
+void init_predictor(nb::module_& module);
+void init_binning(nb::module_& module);
+
+}  // namespace ramify::bindings

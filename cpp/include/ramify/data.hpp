@@ -1,0 +1,74 @@
+// What the grower reads: binned features, channels (the view of the outputs) and parameters.
+// All pointers are borrowed from arrays that Python owns; the bindings check shapes and ranges.
+#pragma once
+
+#include <cstdint>
+
+namespace ramify {
+
+constexpr uint32_t kMissingU8 = 255;
+constexpr uint32_t kMissingU32 = 0xffffffffu;
+constexpr int kTileFeatures = 4;
+
+// Codes are ranks of value bins within a feature; missing values have a code of their own.
+struct BinnedView {
+    int64_t n_rows = 0;
+    int32_t n_features = 0;
+    const uint8_t* is_categorical = nullptr;  // (n_features,)
+    const int64_t* bin_offsets = nullptr;     // (n_features + 1,)
+    const double* bin_low = nullptr;          // (bins,) smallest training value in the bin
+    const double* bin_high = nullptr;         // (bins,) largest training value in the bin
+    // Dense features, four to a tile: codes[tile][row][lane].
+    int32_t n_dense = 0;
+    const int32_t* dense_features = nullptr;  // (n_dense,)
+    const uint8_t* codes_u8 = nullptr;        // one of the two is set when n_dense > 0
+    const uint32_t* codes_u32 = nullptr;
+    // Sparse features: per row, the entries whose code is not the feature's default.
+    int32_t n_sparse = 0;
+    const int32_t* sparse_features = nullptr;  // (n_sparse,)
+    const uint32_t* sparse_default = nullptr;  // (n_sparse,)
+    const int64_t* sparse_indptr = nullptr;    // (n_rows + 1,)
+    const int32_t* sparse_slot = nullptr;      // index into sparse_features, ascending in a row
+    const uint32_t* sparse_code = nullptr;
+
+    int64_t n_bins(int32_t feature) const {
+        return bin_offsets[feature + 1] - bin_offsets[feature];
+    }
+};
+
+// How H of the criterion G^2 / (H + lambda) is kept.
+enum class HessianPolicy : int32_t {
+    unit = 0,         // every row weighs 1
+    shared = 1,       // one weight per row
+    per_channel = 2,  // one weight per row and channel: masks, 2-D weights, Newton
+};
+
+struct ChannelsView {
+    int32_t n_channels = 0;
+    HessianPolicy policy = HessianPolicy::unit;
+    const float* gradient = nullptr;  // (n_rows, n_channels): weight * value; null when sparse
+    const float* hessian = nullptr;   // null, (n_rows,) or (n_rows, n_channels)
+    // Sparse labels (CSR of values, not yet weighted); policy is unit or shared.
+    const int64_t* indptr = nullptr;
+    const int32_t* indices = nullptr;
+    const float* data = nullptr;
+
+    bool is_sparse() const { return indptr != nullptr; }
+};
+
+struct GrowParams {
+    int64_t max_depth = -1;       // -1: no limit
+    int64_t max_leaf_nodes = -1;  // -1: no limit, depth-first; otherwise best-first
+    int64_t min_samples_split = 2;
+    int64_t min_samples_leaf = 1;
+    double min_impurity_decrease = 0.0;  // per unit of weight and channel
+    int64_t max_features = 0;            // per node; n_features: all
+    bool random_cuts = false;            // extra trees: one random cut per feature
+    double l2_regularization = 0.0;
+    bool double_precision = false;  // sums in float64: exact splits
+    uint64_t seed = 0;
+    int32_t n_threads = 1;
+    int64_t histogram_min_rows = 384;  // nodes below it sort their rows instead
+};
+
+}  // namespace ramify

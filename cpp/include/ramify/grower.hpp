@@ -1,0 +1,37 @@
+// Grows one tree on q channels; leaf values in all outputs are made afterwards (leaves.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ramify/data.hpp"
+#include "ramify/parallel.hpp"
+
+namespace ramify {
+
+constexpr int32_t kNoFeature = -1;
+
+struct TreeNode {
+    int32_t feature = kNoFeature;  // kNoFeature: a leaf
+    int32_t left = -1, right = -1;
+    bool missing_left = false;
+    int64_t category_offset = -1;  // into GrownTree::category_words; -1: a numeric split
+    double threshold = 0.0;        // value <= threshold goes left
+    int64_t begin = 0, end = 0;    // the node's rows in GrownTree::rows
+    double weight = 0.0;           // sum of h, averaged over channels when h is per channel
+    double impurity = 0.0;         // sum over channels of the weighted squared deviations
+    double gain = 0.0;             // what the split takes off the criterion; 0 for a leaf
+};
+
+struct GrownTree {
+    std::vector<TreeNode> nodes;           // preorder: the left child follows its parent
+    std::vector<uint32_t> category_words;  // bit c of a split's words: category c goes left
+    std::vector<int32_t> rows;             // training rows, leaf after leaf
+    uint64_t work = 0;                     // (row, feature, channel) triples that were added up
+};
+
+// rows: the training rows to use (each weight positive), n_rows >= 1.
+GrownTree grow_tree(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
+                    int64_t n_rows, const GrowParams& params, Interrupt& interrupt);
+
+}  // namespace ramify

@@ -1,0 +1,99 @@
+// The arithmetic that is compiled once per instruction set. Channels come in blocks of
+// `lanes` floats, [block][row][lanes], rows in node order; unused lanes are zero.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ramify {
+
+// One block column of a node's channels, repeated every `block_stride` floats.
+struct Blocks {
+    float* data = nullptr;
+    int64_t block_stride = 0;  // floats between consecutive blocks
+    int32_t n_blocks = 0;
+};
+
+// Prefix sums over groups of rows: after group j, norms[j] = |A_j|^2 where A_j is the sum of the
+// channels of `initial` and of groups 0..j.
+struct WalkTask {
+    Blocks gradient;                  // IN
+    const uint32_t* order = nullptr;  // IN rows, group after group
+    const uint32_t* ends = nullptr;   // IN (n_groups,) end of each group in `order`
+    int64_t n_groups = 0;
+    const uint32_t* initial = nullptr;  // IN rows that belong to every prefix
+    int64_t n_initial = 0;
+    float* partial = nullptr;  // scratch (n_groups * lanes)
+    double* norms = nullptr;   // OUT (n_groups,)
+};
+
+// The same with one weight per channel: scores[j] = sum over channels of
+// A^2 / (HA + lambda) + (G - A)^2 / (H - HA + lambda), 0 where a side has no weight.
+struct WeightedWalkTask {
+    WalkTask walk;                          // norms: OUT scores
+    Blocks hessian;                         // IN
+    const float* gradient_total = nullptr;  // IN (n_blocks * lanes,)
+    const float* hessian_total = nullptr;   // IN
+    float l2_regularization = 0.0f;
+};
+
+// Sums of channels per bin for up to four features: histogram[lane][bin][channel].
+struct HistogramTask {
+    const float* gradient = nullptr;  // IN [row][lanes], one block, node order
+    const uint8_t* codes[4] = {};     // IN per lane: code of row r at codes[lane][r * 4]
+    const int32_t* rows = nullptr;    // IN (n_rows,) original row of each node row
+    int64_t n_rows = 0;
+    float* histogram = nullptr;  // OUT, zeroed by the caller [4][256][lanes]
+};
+
+// Scan of one feature's histogram over one block: norms[bin] += |A - weight * mean|^2 and
+// products[bin] += A . total, A the prefix sum up to the bin.
+struct ScanTask {
+    const float* histogram = nullptr;  // IN [256][lanes]
+    int64_t n_bins = 0;
+    const float* initial = nullptr;         // IN (lanes,) or null: what every prefix contains
+    const float* prefix_weights = nullptr;  // IN (n_bins,) weight of the prefix
+    const float* mean = nullptr;            // IN (lanes,)
+    const float* total = nullptr;           // IN (lanes,) or null: products are not needed
+    float* norms = nullptr;                 // IN OUT (n_bins,)
+    float* products = nullptr;              // IN OUT (n_bins,)
+};
+
+struct WeightedScanTask {
+    const float* gradient = nullptr;  // IN [256][lanes]
+    const float* hessian = nullptr;   // IN [256][lanes]
+    int64_t n_bins = 0;
+    const float* initial_gradient = nullptr;  // IN (lanes,) or null
+    const float* initial_hessian = nullptr;
+    const float* gradient_total = nullptr;  // IN (lanes,)
+    const float* hessian_total = nullptr;
+    const float* mean = nullptr;  // IN (lanes,)
+    float l2_regularization = 0.0f;
+    float* scores = nullptr;  // IN OUT (n_bins,)
+};
+
+struct Kernels {
+    const char* isa;
+    void (*walk)(const WalkTask&);
+    void (*walk_double)(const WalkTask&);
+    void (*walk_weighted)(const WeightedWalkTask&);
+    void (*walk_weighted_double)(const WeightedWalkTask&);
+    void (*build_histogram)(const HistogramTask&);
+    void (*scan_histogram)(const ScanTask&);
+    void (*scan_weighted)(const WeightedScanTask&);
+};
+
+// Blocks of 4, 8 or 16 channels: the smallest that holds them all, 16 when there are more.
+inline int block_lanes(int32_t n_channels) {
+    return n_channels <= 4 ? 4 : n_channels <= 8 ? 8 : 16;
+}
+
+// The kernels of the best instruction set this machine has; lanes is 4, 8 or 16.
+const Kernels& kernels_for(int lanes);
+
+// The instruction set in use, and a switch to a lesser one (false: unknown, or not on this
+// machine). Tests compare the sets with each other.
+const char* instruction_set();
+bool use_instruction_set(const std::string& name);
+
+}  // namespace ramify

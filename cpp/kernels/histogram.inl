@@ -1,0 +1,68 @@
+// Histograms of a tile of four features by one block of channels, and their scans.
+#pragma once
+
+#include "kernels/lanes.inl"
+#include "ramify/kernels.hpp"
+
+namespace ramify::RAMIFY_ISA {
+
+template <int N>
+void build_histogram(const HistogramTask& task) {
+    constexpr int64_t kFeatureStride = 256 * N;
+    float* const histogram = task.histogram;
+    const uint8_t *c0 = task.codes[0], *c1 = task.codes[1], *c2 = task.codes[2],
+                  *c3 = task.codes[3];
+    // Far enough ahead to hide L2 latency of the gathered codes.
+    constexpr int64_t kAhead = 16;
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        if (i + kAhead < task.n_rows) __builtin_prefetch(c0 + int64_t{task.rows[i + kAhead]} * 4);
+        const int64_t at = int64_t{task.rows[i]} * 4;
+        const Lanes<N> g = Lanes<N>::load(task.gradient + i * N);
+        float* const h0 = histogram + int64_t{c0[at]} * N;
+        float* const h1 = histogram + kFeatureStride + int64_t{c1[at]} * N;
+        float* const h2 = histogram + 2 * kFeatureStride + int64_t{c2[at]} * N;
+        float* const h3 = histogram + 3 * kFeatureStride + int64_t{c3[at]} * N;
+        (Lanes<N>::load(h0) + g).store(h0);
+        (Lanes<N>::load(h1) + g).store(h1);
+        (Lanes<N>::load(h2) + g).store(h2);
+        (Lanes<N>::load(h3) + g).store(h3);
+    }
+}
+
+template <int N>
+void scan_histogram(const ScanTask& task) {
+    Lanes<N> prefix = task.initial ? Lanes<N>::load(task.initial) : Lanes<N>::zero();
+    const Lanes<N> mean = Lanes<N>::load(task.mean);
+    for (int64_t bin = 0; bin < task.n_bins; ++bin) {
+        prefix = prefix + Lanes<N>::load(task.histogram + bin * N);
+        const Lanes<N> centred = prefix - Lanes<N>::fill(task.prefix_weights[bin]) * mean;
+        task.norms[bin] += (centred * centred).sum();
+        if (task.total) task.products[bin] += (prefix * Lanes<N>::load(task.total)).sum();
+    }
+}
+
+template <int N>
+void scan_weighted(const WeightedScanTask& task) {
+    Lanes<N> g = task.initial_gradient ? Lanes<N>::load(task.initial_gradient) : Lanes<N>::zero();
+    Lanes<N> h = task.initial_hessian ? Lanes<N>::load(task.initial_hessian) : Lanes<N>::zero();
+    const Lanes<N> mean = Lanes<N>::load(task.mean);
+    const Lanes<N> h_total = Lanes<N>::load(task.hessian_total);
+    const Lanes<N> g_total = Lanes<N>::load(task.gradient_total) - h_total * mean;
+    const Lanes<N> lambda = Lanes<N>::fill(task.l2_regularization);
+    // Sums of float32 weights leave dust where a side is empty; anything below it counts as none.
+    const Lanes<N> dust = h_total * Lanes<N>::fill(1e-6f);
+    for (int64_t bin = 0; bin < task.n_bins; ++bin) {
+        g = g + Lanes<N>::load(task.gradient + bin * N);
+        h = h + Lanes<N>::load(task.hessian + bin * N);
+        const Lanes<N> a = g - h * mean;
+        const Lanes<N> b = g_total - a;
+        Lanes<N> left = h, right = h_total - h;
+        for (int i = 0; i < Lanes<N>::M; ++i) {
+            left.v[i] = left.v[i] > dust.v[i] ? left.v[i] + lambda.v[i] : left.v[i] * 0.0f;
+            right.v[i] = right.v[i] > dust.v[i] ? right.v[i] + lambda.v[i] : right.v[i] * 0.0f;
+        }
+        task.scores[bin] += (divide_positive(a * a, left) + divide_positive(b * b, right)).sum();
+    }
+}
+
+}  // namespace ramify::RAMIFY_ISA

@@ -1,0 +1,316 @@
+// The two ways to grow a tree: depth-first, subtrees in parallel; or best-first.
+#include "ramify/grower.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <queue>
+
+#include "node_search.hpp"
+#include "ramify/random.hpp"
+
+namespace ramify {
+
+namespace {
+
+// Subtrees of at most this many rows are grown by one thread each.
+constexpr int64_t kSubtreeRows = 2048;
+// A node whose impurity per row is this far below the root's holds rounding errors only.
+constexpr double kPureShare = 1e-11;
+
+struct OpenNode {
+    int32_t id = 0;  // in the tree under construction
+    NodeRange range;
+    int64_t depth = 0;
+    uint64_t seed = 0;
+    NodeTotals totals;
+    Split split;
+    std::unique_ptr<NodeHistograms> histograms;
+};
+
+struct Subtree {
+    int32_t id = 0;
+    NodeRange range;
+    int64_t depth = 0;
+    uint64_t seed = 0;
+    std::vector<TreeNode> nodes;  // nodes[0] replaces the node `id`
+    std::vector<uint32_t> words;
+};
+
+class Grower {
+  public:
+    Grower(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
+           int64_t n_rows, const GrowParams& params, Interrupt& interrupt)
+        : params_(params),
+          workspace_(binned, channels, rows, n_rows, params),
+          team_(params.n_threads, interrupt),
+          search_(workspace_, team_) {}
+
+    GrownTree grow() {
+        OpenNode root;
+        root.range = {0, workspace_.n_rows};
+        root.seed = mix(params_.seed + 1);
+        nodes_.emplace_back();
+        open_with_team(root, true);
+        if (params_.max_leaf_nodes > 0)
+            grow_best_first(std::move(root));
+        else
+            grow_depth_first(std::move(root));
+        return assemble();
+    }
+
+  private:
+    void record(TreeNode& node, const NodeRange& range, const NodeTotals& totals) {
+        node.begin = range.begin;
+        node.end = range.end;
+        node.weight = totals.weight;
+        node.impurity = totals.impurity;
+    }
+
+    bool can_split(const NodeRange& range, int64_t depth) const {
+        return (params_.max_depth < 0 || depth < params_.max_depth) &&
+               range.size() >= params_.min_samples_split &&
+               range.size() >= 2 * params_.min_samples_leaf && range.size() >= 2;
+    }
+    bool is_pure(const NodeTotals& totals) const {
+        return totals.impurity <= kPureShare * pure_scale_ * totals.weight;
+    }
+    bool is_accepted(const Split& split) const {
+        if (!split.found()) return false;
+        if (params_.min_impurity_decrease > 0.0) return split.gain >= least_gain_;
+        // Without regularisation a gain is never negative, and a zero one (exclusive or) may
+        // be what it takes to get on.
+        return params_.l2_regularization == 0.0 || split.gain > 0.0;
+    }
+
+    void note_root(const NodeTotals& totals) {
+        pure_scale_ = totals.weight > 0.0 ? totals.impurity / totals.weight : 0.0;
+        least_gain_ =
+            params_.min_impurity_decrease * totals.weight * workspace_.channels.n_channels;
+    }
+
+    // Sums and best split of one node, by all threads.
+    void open_with_team(OpenNode& node, bool is_root = false) {
+        const bool is_best_first = params_.max_leaf_nodes > 0;
+        node.totals = search_.summarise(node.range, 0, false);
+        if (is_root) note_root(node.totals);
+        record(nodes_[node.id], node.range, node.totals);
+        if (!can_split(node.range, node.depth) || is_pure(node.totals)) return;
+        if (!is_best_first && search_.keeps_histograms(node.range.size()))
+            node.histograms = search_.new_histograms();
+        const SearchNode view{node.range, &node.totals, node.seed};
+        node.split = search_.find_with_team(view, node.histograms.get());
+    }
+
+    // Both children of a node with histograms: one pass builds the smaller, subtraction the other.
+    void open_siblings(OpenNode& a, OpenNode& b, std::unique_ptr<NodeHistograms> parent) {
+        const bool a_small = a.range.size() <= b.range.size();
+        OpenNode& small = a_small ? a : b;
+        OpenNode& large = a_small ? b : a;
+        for (OpenNode* node : {&small, &large}) {
+            node->totals = search_.summarise(node->range, 0, true);
+            record(nodes_[node->id], node->range, node->totals);
+        }
+        if (search_.keeps_histograms(small.range.size()))
+            small.histograms = search_.new_histograms();
+        const SearchNode small_view{small.range, &small.totals, small.seed};
+        const SearchNode large_view{large.range, &large.totals, large.seed};
+        search_.find_siblings_with_team(small_view, large_view, small.histograms.get(), *parent,
+                                        small.split, large.split);
+        for (OpenNode* node : {&small, &large})
+            if (is_pure(node->totals)) node->split = Split{};
+        if (search_.keeps_histograms(large.range.size())) large.histograms = std::move(parent);
+    }
+
+    // Applies the node's split; fills the two children except for their ids.
+    template <typename Node, typename Child>
+    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, Child& left,
+                Child& right) {
+        const Split& split = node.split;
+        const int64_t middle = workspace_.partition(node.range, split);
+        record.feature = split.feature;
+        record.threshold = split.threshold;
+        record.missing_left = split.missing_left;
+        record.gain = std::max(0.0, split.gain);
+        if (split.is_categorical) {
+            record.category_offset = static_cast<int64_t>(words.size());
+            words.insert(words.end(), split.category_words.begin(), split.category_words.end());
+        }
+        left.range = {node.range.begin, middle};
+        right.range = {middle, node.range.end};
+        left.depth = right.depth = node.depth + 1;
+        left.seed = child_seed(node.seed, 0);
+        right.seed = child_seed(node.seed, 1);
+    }
+
+    void add_children(int32_t parent, OpenNode& left, OpenNode& right) {
+        left.id = static_cast<int32_t>(nodes_.size());
+        right.id = left.id + 1;
+        nodes_.resize(nodes_.size() + 2);
+        nodes_[parent].left = left.id;
+        nodes_[parent].right = right.id;
+    }
+
+    void grow_depth_first(OpenNode root) {
+        std::vector<OpenNode> stack;
+        std::vector<Subtree> subtrees;
+        stack.push_back(std::move(root));
+        while (!stack.empty()) {
+            team_.interrupt().check_from_caller();
+            OpenNode node = std::move(stack.back());
+            stack.pop_back();
+            if (!is_accepted(node.split)) continue;
+            OpenNode children[2];
+            divide(nodes_[node.id], node, words_, children[0], children[1]);
+            add_children(node.id, children[0], children[1]);
+            const bool both = can_split(children[0].range, node.depth + 1) &&
+                              can_split(children[1].range, node.depth + 1);
+            const int64_t larger = std::max(children[0].range.size(), children[1].range.size());
+            if (node.histograms && both && larger > kSubtreeRows) {
+                open_siblings(children[0], children[1], std::move(node.histograms));
+                stack.push_back(std::move(children[1]));
+                stack.push_back(std::move(children[0]));
+                continue;
+            }
+            node.histograms.reset();
+            for (OpenNode& child : children) {
+                if (child.range.size() <= kSubtreeRows) {
+                    subtrees.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
+                    continue;
+                }
+                open_with_team(child);
+                stack.push_back(std::move(child));
+            }
+        }
+        grow_subtrees(subtrees);
+    }
+
+    void grow_subtrees(std::vector<Subtree>& subtrees) {
+        std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
+            return a.range.size() != b.range.size() ? a.range.size() > b.range.size()
+                                                    : a.id < b.id;
+        });
+        team_.parallel_for(static_cast<int64_t>(subtrees.size()),
+                           [&](int64_t i, int thread) { grow_subtree(subtrees[i], thread); });
+        for (Subtree& subtree : subtrees) {
+            const int32_t offset = static_cast<int32_t>(nodes_.size()) - 1;
+            const int64_t word_offset = static_cast<int64_t>(words_.size());
+            for (TreeNode& node : subtree.nodes) {
+                if (node.left >= 0) node.left += offset, node.right += offset;
+                if (node.category_offset >= 0) node.category_offset += word_offset;
+            }
+            nodes_[subtree.id] = subtree.nodes[0];
+            nodes_.insert(nodes_.end(), subtree.nodes.begin() + 1, subtree.nodes.end());
+            words_.insert(words_.end(), subtree.words.begin(), subtree.words.end());
+            subtree = Subtree{};
+        }
+    }
+
+    struct SubtreeNode {
+        int32_t id = 0;
+        NodeRange range;
+        int64_t depth = 0;
+        uint64_t seed = 0;
+        Split split;
+    };
+
+    void grow_subtree(Subtree& subtree, int thread) {
+        std::vector<SubtreeNode> stack(1);
+        stack[0].range = subtree.range;
+        stack[0].depth = subtree.depth;
+        stack[0].seed = subtree.seed;
+        subtree.nodes.emplace_back();
+        while (!stack.empty()) {
+            if (thread == 0)
+                team_.interrupt().check_from_caller();
+            else
+                team_.interrupt().check();
+            SubtreeNode node = std::move(stack.back());
+            stack.pop_back();
+            const NodeTotals totals = search_.summarise(node.range, thread, false);
+            record(subtree.nodes[node.id], node.range, totals);
+            if (!can_split(node.range, node.depth) || is_pure(totals)) continue;
+            node.split = search_.find({node.range, &totals, node.seed}, thread);
+            if (!is_accepted(node.split)) continue;
+            SubtreeNode left, right;
+            divide(subtree.nodes[node.id], node, subtree.words, left, right);
+            left.id = static_cast<int32_t>(subtree.nodes.size());
+            right.id = left.id + 1;
+            subtree.nodes[node.id].left = left.id;
+            subtree.nodes[node.id].right = right.id;
+            subtree.nodes.resize(subtree.nodes.size() + 2);
+            stack.push_back(std::move(right));
+            stack.push_back(std::move(left));
+        }
+    }
+
+    void grow_best_first(OpenNode root) {
+        std::vector<OpenNode> open;
+        // Highest gain first, then the older node.
+        auto later = [&](int32_t a, int32_t b) {
+            return open[a].split.gain != open[b].split.gain
+                       ? open[a].split.gain < open[b].split.gain
+                       : a > b;
+        };
+        std::priority_queue<int32_t, std::vector<int32_t>, decltype(later)> queue(later);
+        auto offer = [&](OpenNode node) {
+            if (!is_accepted(node.split)) return;
+            open.push_back(std::move(node));
+            queue.push(static_cast<int32_t>(open.size()) - 1);
+        };
+        offer(std::move(root));
+        for (int64_t n_leaves = 1; n_leaves < params_.max_leaf_nodes && !queue.empty();
+             ++n_leaves) {
+            team_.interrupt().check_from_caller();
+            OpenNode node = std::move(open[queue.top()]);
+            queue.pop();
+            OpenNode left, right;
+            divide(nodes_[node.id], node, words_, left, right);
+            add_children(node.id, left, right);
+            open_with_team(left);
+            open_with_team(right);
+            offer(std::move(left));
+            offer(std::move(right));
+        }
+    }
+
+    // Numbers the nodes in preorder.
+    GrownTree assemble() {
+        GrownTree tree;
+        tree.nodes.reserve(nodes_.size());
+        std::vector<std::pair<int32_t, int32_t>> stack{{0, -1}};  // node, parent if a right child
+        while (!stack.empty()) {
+            const auto [id, parent] = stack.back();
+            stack.pop_back();
+            const int32_t number = static_cast<int32_t>(tree.nodes.size());
+            if (parent >= 0) tree.nodes[parent].right = number;
+            TreeNode node = nodes_[id];
+            if (node.left >= 0) {
+                stack.push_back({node.right, number});
+                stack.push_back({node.left, -1});
+                node.left = number + 1;
+            }
+            tree.nodes.push_back(node);
+        }
+        tree.category_words = std::move(words_);
+        tree.rows = std::move(workspace_.rows);
+        tree.work = search_.work();
+        return tree;
+    }
+
+    const GrowParams params_;
+    Workspace workspace_;
+    ThreadTeam team_;
+    NodeSearch search_;
+    std::vector<TreeNode> nodes_;
+    std::vector<uint32_t> words_;
+    double pure_scale_ = 0.0, least_gain_ = 0.0;
+};
+
+}  // namespace
+
+GrownTree grow_tree(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
+                    int64_t n_rows, const GrowParams& params, Interrupt& interrupt) {
+    return Grower(binned, channels, rows, n_rows, params, interrupt).grow();
+}
+
+}  // namespace ramify

@@ -1,0 +1,136 @@
+#include "ramify/predictor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace ramify {
+
+namespace {
+
+constexpr int64_t kRowsPerBlock = 256;
+
+[[noreturn]] void refuse(int64_t tree, int64_t node, const std::string& what) {
+    throw std::invalid_argument("damaged tree: node " + std::to_string(node) + " of tree " +
+                                std::to_string(tree) + ": " + what);
+}
+
+void check_node(const TreeArrays& a, int64_t tree, int64_t node, int64_t n_nodes) {
+    const int64_t at = a.tree_offsets[tree] + node;
+    if (a.feature[at] < -1 || a.feature[at] >= a.n_features)
+        refuse(tree, node,
+               "feature " + std::to_string(a.feature[at]) + " is not in [-1, " +
+                   std::to_string(a.n_features) + ")");
+    if (a.feature[at] == -1) return;
+    if (a.right[at] <= node + 1 || a.right[at] >= n_nodes)
+        refuse(tree, node,
+               "right child " + std::to_string(a.right[at]) + " is not in (" +
+                   std::to_string(node + 1) + ", " + std::to_string(n_nodes) + ")");
+    if (std::isnan(a.threshold[at])) refuse(tree, node, "the threshold is NaN");
+    const int64_t n_categories = a.n_categories[a.feature[at]];
+    const int64_t offset = a.category_offset[at];
+    if ((offset >= 0) != (n_categories > 0))
+        refuse(tree, node, "the kind of split does not fit the kind of feature");
+    if (offset > a.n_words - (n_categories + 31) / 32)
+        refuse(tree, node, "its category set ends after the last word");
+}
+
+// Preorder: every subtree must end exactly where its parent's other child, or its tree, begins.
+void check_shape(const TreeArrays& a, int64_t tree, int64_t n_nodes) {
+    const int64_t base = a.tree_offsets[tree];
+    std::vector<int64_t> expected{n_nodes};
+    for (int64_t node = 0; node < n_nodes; ++node) {
+        const int64_t end = expected.back();
+        if (a.feature[base + node] >= 0) {
+            if (a.right[base + node] >= end) refuse(tree, node, "its subtree overlaps another");
+            expected.push_back(a.right[base + node]);
+            continue;
+        }
+        if (node + 1 != end) refuse(tree, node, "a leaf in the middle of a branch");
+        expected.pop_back();
+    }
+    if (!expected.empty()) refuse(tree, n_nodes - 1, "the tree ends too early");
+}
+
+}  // namespace
+
+Predictor::Predictor(const TreeArrays& a)
+    : n_features_(a.n_features),
+      n_categories_(a.n_categories, a.n_categories + a.n_features),
+      words_(a.category_words, a.category_words + a.n_words) {
+    if (a.n_trees < 1) throw std::invalid_argument("damaged tree: there is none");
+    if (a.tree_offsets[0] != 0 || a.tree_offsets[a.n_trees] != a.n_nodes)
+        throw std::invalid_argument("damaged tree: the trees do not cover the nodes");
+    for (int64_t tree = 0; tree < a.n_trees; ++tree) {
+        const int64_t n_nodes = a.tree_offsets[tree + 1] - a.tree_offsets[tree];
+        if (n_nodes < 1 || a.tree_offsets[tree] < 0 || a.tree_offsets[tree + 1] > a.n_nodes)
+            throw std::invalid_argument("damaged tree: tree " + std::to_string(tree) +
+                                        " has no nodes");
+        for (int64_t node = 0; node < n_nodes; ++node) check_node(a, tree, node, n_nodes);
+        check_shape(a, tree, n_nodes);
+        roots_.push_back(a.tree_offsets[tree]);
+    }
+    nodes_.reserve(a.n_nodes);
+    for (int64_t at = 0; at < a.n_nodes; ++at)
+        nodes_.push_back({a.threshold[at], a.feature[at], a.right[at], a.category_offset[at],
+                          a.missing_left[at] != 0});
+}
+
+template <typename T>
+int32_t Predictor::descend(int64_t root, const T* row) const {
+    const Node* const tree = nodes_.data() + root;
+    int32_t at = 0;
+    while (tree[at].feature >= 0) {
+        const Node& node = tree[at];
+        const double value = row[node.feature];
+        bool left = value <= node.threshold;
+        if (std::isnan(value)) {
+            left = node.missing_left;
+        } else if (node.word_offset >= 0) {
+            // Anything that is no known category goes the way of the missing values.
+            const int32_t n_categories = n_categories_[node.feature];
+            if (value >= 0.0 && value < n_categories) {
+                const uint32_t code = static_cast<uint32_t>(value);
+                left = words_[node.word_offset + (code >> 5)] >> (code & 31) & 1;
+            } else {
+                left = node.missing_left;
+            }
+        }
+        at = left ? at + 1 : node.right;
+    }
+    return at;
+}
+
+template <typename T>
+void Predictor::apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team) const {
+    const int64_t n_blocks = (rows.n_rows + kRowsPerBlock - 1) / kRowsPerBlock;
+    std::vector<std::vector<T>> scratch(team.size());
+    team.parallel_for(n_blocks, [&](int64_t block, int thread) {
+        const int64_t begin = block * kRowsPerBlock;
+        const int64_t end = std::min(rows.n_rows, begin + kRowsPerBlock);
+        if (!rows.indptr) {
+            // Tree by tree over the block: a tree's nodes stay in cache.
+            for (int64_t tree = 0; tree < n_trees(); ++tree)
+                for (int64_t i = begin; i < end; ++i)
+                    nodes[i * n_trees() + tree] =
+                        descend(roots_[tree], rows.values + i * n_features_);
+            return;
+        }
+        std::vector<T>& row = scratch[thread];
+        row.resize(n_features_, T(0));
+        for (int64_t i = begin; i < end; ++i) {
+            for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
+                row[rows.indices[e]] = rows.values[e];
+            for (int64_t tree = 0; tree < n_trees(); ++tree)
+                nodes[i * n_trees() + tree] = descend(roots_[tree], row.data());
+            for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
+                row[rows.indices[e]] = T(0);
+        }
+    });
+}
+
+template void Predictor::apply(const RowsView<float>&, int32_t*, ThreadTeam&) const;
+template void Predictor::apply(const RowsView<double>&, int32_t*, ThreadTeam&) const;
+
+}  // namespace ramify

@@ -1,0 +1,17 @@
+"""ramify: predict many outputs at once, with trees that see random views of the output space."""
+
+from ramify import datasets, projections
+from ramify.estimators import TreeClassifier, TreeRegressor, load, save
+from ramify.ingest import BinnedData
+
+__all__ = [
+    "BinnedData",
+    "TreeClassifier",
+    "TreeRegressor",
+    "datasets",
+    "load",
+    "projections",
+    "save",
+]
+
+__version__ = "0.1.0.dev0"

@@ -1,0 +1,126 @@
+"""Types of the compiled core; see cpp/bindings."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class GrowParams:
+    max_depth: int
+    max_leaf_nodes: int
+    min_samples_split: int
+    min_samples_leaf: int
+    min_impurity_decrease: float
+    max_features: int
+    random_cuts: bool
+    l2_regularization: float
+    double_precision: bool
+    seed: int
+    n_threads: int
+    histogram_min_rows: int
+    def __init__(self) -> None: ...
+
+class Binned:
+    def __init__(
+        self,
+        n_rows: int,
+        is_categorical: NDArray[np.uint8],
+        bin_offsets: NDArray[np.int64],
+        bin_low: NDArray[np.float64],
+        bin_high: NDArray[np.float64],
+        dense_features: NDArray[np.int32],
+        codes_u8: NDArray[np.uint8] | None,
+        codes_u32: NDArray[np.uint32] | None,
+        sparse_features: NDArray[np.int32],
+        sparse_default: NDArray[np.uint32],
+        sparse_indptr: NDArray[np.int64],
+        sparse_slot: NDArray[np.int32],
+        sparse_code: NDArray[np.uint32],
+    ) -> None: ...
+
+class GrownTree:
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def n_category_words(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def work(self) -> int: ...
+    def write_nodes(
+        self,
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        right: NDArray[np.int32],
+        missing_left: NDArray[np.uint8],
+        category_offset: NDArray[np.int64],
+        n_samples: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        impurity: NDArray[np.float64],
+        gain: NDArray[np.float64],
+    ) -> None: ...
+    def write_category_words(self, words: NDArray[np.uint32]) -> None: ...
+    def write_rows(self, rows: NDArray[np.int32]) -> None: ...
+
+class Predictor:
+    def __init__(
+        self,
+        n_categories: NDArray[np.int32],
+        tree_offsets: NDArray[np.int64],
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        right: NDArray[np.int32],
+        missing_left: NDArray[np.uint8],
+        category_offset: NDArray[np.int64],
+        category_words: NDArray[np.uint32],
+    ) -> None: ...
+    def apply_dense(self, X: NDArray[Any], nodes: NDArray[np.int32], n_threads: int) -> None: ...
+    def apply_csr(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[Any],
+        nodes: NDArray[np.int32],
+        n_threads: int,
+    ) -> None: ...
+
+def grow_dense(
+    binned: Binned,
+    gradient: NDArray[np.float32],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    params: GrowParams,
+) -> GrownTree: ...
+def grow_sparse(
+    binned: Binned,
+    n_channels: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float32],
+    row_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    params: GrowParams,
+) -> GrownTree: ...
+def leaf_means(
+    values: NDArray[np.float64],
+    observed: NDArray[np.uint8] | None,
+    row_weights: NDArray[np.float64] | None,
+    entry_weights: NDArray[np.float64] | None,
+    rows: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    right: NDArray[np.int32],
+    leaf_index: NDArray[np.int32],
+    means: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def encode_columns(
+    values: NDArray[Any],
+    features: NDArray[np.int32],
+    bin_offsets: NDArray[np.int64],
+    bin_high: NDArray[np.float64],
+    codes: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def instruction_set() -> str: ...
+def use_instruction_set(name: str) -> bool: ...

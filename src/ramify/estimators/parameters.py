@@ -1,0 +1,243 @@
+"""Every parameter of every estimator, declared once: what it accepts and what it means.
+
+An estimator names its parameters with `@documented(...)`; the decorator writes their entries into
+its docstring, and `check_parameters` holds their values against the declarations.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter as Argument
+from inspect import signature
+from textwrap import indent
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ramify.projections import resolve
+
+T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    type : str
+        As it stands in the docstring, without the default.
+    doc : str
+        What it does.
+    accepts : callable
+        Whether a value is of the right kind and range.
+    expected : str
+        The range in words, for the error message.
+    """
+
+    type: str
+    doc: str
+    accepts: Callable[[Any], bool]
+    expected: str
+
+
+def _is_int(value: Any, low: int, high: int | None = None) -> bool:
+    return (
+        isinstance(value, numbers.Integral)
+        and not isinstance(value, (bool, np.bool_))
+        and value >= low
+        and (high is None or value <= high)
+    )
+
+
+def _is_real(value: Any, low: float, high: float = np.inf) -> bool:
+    return (
+        isinstance(value, numbers.Real)
+        and not isinstance(value, (bool, np.bool_))
+        and low <= float(value) <= high
+        and np.isfinite(float(value))
+    )
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_))
+
+
+def _count_or_fraction(value: Any, low: int) -> bool:
+    if isinstance(value, numbers.Integral):
+        return _is_int(value, low)
+    return _is_real(value, 0.0, 1.0) and float(value) > 0.0
+
+
+def _is_max_features(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and value in ("sqrt", "log2")):
+        return True
+    return not isinstance(value, str) and _count_or_fraction(value, 1)
+
+
+def _is_random_state(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, (np.random.RandomState, np.random.Generator))
+        or _is_int(value, 0, 2**32 - 1)
+    )
+
+
+def _is_projection(value: Any) -> bool:
+    resolve(value)  # raises with a message of its own
+    return True
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "projection": Parameter(
+        "None, str or Projection",
+        "View of the outputs on which the splits are chosen; leaf values are always those of all\n"
+        "outputs. None: all outputs. A name such as ``'gaussian'``, or an instance such as\n"
+        "``projections.Gaussian(n_components='log')``.",
+        _is_projection,
+        "None, a name or a Projection",
+    ),
+    "max_depth": Parameter(
+        "int or None",
+        "Largest depth of a leaf; None: no limit.",
+        lambda v: v is None or _is_int(v, 1),
+        "None or an integer >= 1",
+    ),
+    "max_leaf_nodes": Parameter(
+        "int or None",
+        "Largest number of leaves. With a limit the tree grows best-first: the split with the\n"
+        "largest gain in the whole tree comes next. None: no limit.",
+        lambda v: v is None or _is_int(v, 2),
+        "None or an integer >= 2",
+    ),
+    "min_samples_split": Parameter(
+        "int or float",
+        "Fewest rows of a node that is split; a float is a fraction of the training rows.",
+        lambda v: _count_or_fraction(v, 2),
+        "an integer >= 2 or a fraction in (0, 1]",
+    ),
+    "min_samples_leaf": Parameter(
+        "int or float",
+        "Fewest rows of a leaf; a float is a fraction of the training rows.",
+        lambda v: _count_or_fraction(v, 1),
+        "an integer >= 1 or a fraction in (0, 1]",
+    ),
+    "min_impurity_decrease": Parameter(
+        "float",
+        "Least gain of a split, per unit of the training weight and per channel, in the units of\n"
+        "the (normalised) outputs squared.",
+        lambda v: _is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "max_features": Parameter(
+        "int, float, 'sqrt', 'log2' or None",
+        "Number of features that are tried at each node, drawn anew for each; a float is a\n"
+        "fraction of them. If none of those can split the node, more are drawn. None: all.",
+        _is_max_features,
+        "None, 'sqrt', 'log2', an integer >= 1 or a fraction in (0, 1]",
+    ),
+    "splitter": Parameter(
+        "{'best', 'random'}",
+        "``'best'`` tries every threshold of a feature; ``'random'`` draws one, uniform between\n"
+        "the smallest and largest value in the node (and a random subset of the categories of a\n"
+        "categorical feature), as extremely randomised trees do.",
+        lambda v: isinstance(v, str) and v in ("best", "random"),
+        "'best' or 'random'",
+    ),
+    "max_bins": Parameter(
+        "int or None",
+        "Largest number of bins into which the values of a numeric feature are sorted, missing\n"
+        "values apart. A feature with no more distinct values than that is treated exactly.\n"
+        "None: every distinct value is a bin, and sums are kept in double precision; exact, and\n"
+        "slower.",
+        lambda v: v is None or _is_int(v, 2, 255),
+        "None or an integer from 2 to 255",
+    ),
+    "categorical_features": Parameter(
+        "None, list of str, list of int or list of bool",
+        "Columns to treat as categories, by name, by position or as a mask. None: the columns\n"
+        "that are categorical, string or boolean by their type.",
+        lambda v: True,  # checked against the columns of X by ingest
+        "None or a list of columns",
+    ),
+    "normalize_outputs": Parameter(
+        "bool",
+        "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"
+        "divided by its standard deviation there. Predictions keep the units of Y.",
+        _is_bool,
+        "True or False",
+    ),
+    "pruning": Parameter(
+        "{None, 'f_test'}",
+        "``'f_test'``: a split stays only if an F-test finds that it lowers the variance\n"
+        "significantly. None: no pruning.",
+        lambda v: v is None or (isinstance(v, str) and v == "f_test"),
+        "None or 'f_test'",
+    ),
+    "pruning_level": Parameter(
+        "'cv' or float",
+        "Significance level of the F-test. ``'cv'``: chosen by internal 3-fold cross-validation\n"
+        "among 0.001, 0.005, 0.01, 0.05, 0.1 and no pruning.",
+        lambda v: (isinstance(v, str) and v == "cv") or (_is_real(v, 0.0, 1.0) and v > 0),
+        "'cv' or a number in (0, 1]",
+    ),
+    "class_weight": Parameter(
+        "None, 'balanced', dict or list of dict",
+        "Weight of each class: a dict from class to weight, one such dict per output, or\n"
+        "``'balanced'`` for weights inversely proportional to how often a class is observed.",
+        lambda v: v is None or isinstance(v, (str, dict, list, tuple)),
+        "None, 'balanced', a dict or a list of dicts",
+    ),
+    "random_state": Parameter(
+        "int, RandomState instance or None",
+        "Source of chance: ties between splits, drawn features, cuts and projections. An integer\n"
+        "gives the same tree every time, for any number of threads.",
+        _is_random_state,
+        "None, an integer in [0, 2**32 - 1], a RandomState or a Generator",
+    ),
+    "n_jobs": Parameter(
+        "int or None",
+        "Number of threads; None: 1 (or what a joblib context says), -1: all processors.",
+        lambda v: v is None or (_is_int(v, -(2**31)) and v != 0),
+        "None or an integer other than 0",
+    ),
+}
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A constructor parameter has a value that it cannot have."""
+
+
+def check_parameters(estimator: Any) -> None:
+    """Hold an estimator's parameters against their declarations.
+
+    Raises
+    ------
+    InvalidParameterError
+        Naming the parameter, what it may be and what it is.
+    """
+    for name, value in estimator.get_params(deep=False).items():
+        parameter = PARAMETERS[name]
+        if not parameter.accepts(value):
+            raise InvalidParameterError(
+                f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
+                f"got {value!r}."
+            )
+
+
+def documented(cls: T) -> T:
+    """Write the parameters of the constructor into the class docstring at ``{parameters}``."""
+    entries = []
+    for name, argument in list(signature(cls.__init__).parameters.items())[1:]:
+        if argument.kind is Argument.VAR_KEYWORD:
+            raise TypeError(f"{cls.__name__} must name its parameters")
+        parameter = PARAMETERS[name]
+        entries.append(
+            f"{name} : {parameter.type}, default={argument.default!r}\n"
+            + indent(parameter.doc, "    ")
+        )
+    text = indent("\n".join(entries), "    ").strip()
+    cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text)
+    return cls

@@ -1,0 +1,76 @@
+"""Save an estimator to one file, and load it without running code from it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.estimators.tree import TreeClassifier, TreeRegressor
+from ramify.model import ModelFileError, read_model, write_model
+
+#: Classes that a model file may name; nothing else is ever constructed.
+_ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TreeRegressor, TreeClassifier)}
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of ramify.
+    path : path-like
+        An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, ramify
+    >>> tree = ramify.TreeRegressor(max_depth=2).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tree.ramify"
+    ...     ramify.save(tree, path)
+    ...     loaded = ramify.load(path)
+    >>> loaded.predict([[0.0], [2.0]])
+    array([1., 3.])
+    """
+    name = type(model).__name__
+    if _ESTIMATORS.get(name) is not type(model):
+        raise TypeError(
+            f"save takes a fitted estimator of ramify ({', '.join(_ESTIMATORS)}); got {name}."
+        )
+    check_is_fitted(model)
+    arrays, metadata = model._to_file()
+    write_model(path, arrays, metadata)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that `save` wrote.
+
+    Loading runs no code from the file, and checks everything that the compiled core relies on.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, of another kind or of a newer version. A ValueError.
+    """
+    arrays, metadata = read_model(path)
+    cls = _ESTIMATORS.get(str(metadata.get("estimator")))
+    if cls is None:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} holds a {metadata.get('estimator')!r:.60}; this release knows "
+            f"{', '.join(_ESTIMATORS)}."
+        )
+    try:
+        return cls._from_file(arrays, metadata)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{os.fspath(path)!r} is damaged: {error}") from error

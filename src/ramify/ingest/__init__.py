@@ -1,0 +1,38 @@
+"""Validate and coerce X, Y and weights, and bin X: the only place in ramify that does."""
+
+from ramify.ingest.binning import (
+    MISSING_U8,
+    MISSING_U32,
+    BinnedData,
+    BinnedFeatures,
+    bin_features,
+)
+from ramify.ingest.features import EncodedX, FeatureSchema
+from ramify.ingest.outputs import decode_classes, split_probabilities
+from ramify.ingest.target_schema import TargetSchema, TaskKind
+from ramify.ingest.targets import (
+    Targets,
+    ingest_class_targets,
+    ingest_regression_targets,
+)
+from ramify.ingest.weights import class_weights, combine_weights, ingest_sample_weight
+
+__all__ = [
+    "MISSING_U8",
+    "MISSING_U32",
+    "BinnedData",
+    "BinnedFeatures",
+    "EncodedX",
+    "FeatureSchema",
+    "TargetSchema",
+    "Targets",
+    "TaskKind",
+    "bin_features",
+    "class_weights",
+    "combine_weights",
+    "decode_classes",
+    "ingest_class_targets",
+    "ingest_regression_targets",
+    "ingest_sample_weight",
+    "split_probabilities",
+]

@@ -1,0 +1,175 @@
+"""The layout of binned features, and how it is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+MISSING_U8 = 255
+MISSING_U32 = 2**32 - 1
+
+#: Number of categories of a numeric feature, which has none.
+NUMERIC = -1
+#: A feature is stored sparse if at most this share of rows differs from its commonest code.
+SPARSE_SHARE = 0.2
+#: Dense features are stored in tiles of this many, as [tile][row][lane].
+TILE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedFeatures:
+    """Binned features, as the grower reads them.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    is_categorical : ndarray of shape (n_features,), uint8
+    bin_offsets : ndarray of shape (n_features + 1,), int64
+        The bins of feature f are bin_offsets[f] up to bin_offsets[f + 1]; the code of a value is
+        relative to that. Missing has no bin, so that a feature without values has none.
+    bin_low, bin_high : ndarray of shape (n_bins,), float64
+        Smallest and largest training value in each bin, ascending within a feature. The bins of a
+        categorical feature are its category codes.
+    dense_features : ndarray of shape (n_dense,), int32
+    dense_codes : ndarray of shape (ceil(n_dense / 4), n_rows, 4), uint8 or uint32
+        Feature dense_features[4 t + j] is [t, :, j]; unused lanes are 0; the largest number of
+        the dtype is missing.
+    sparse_features : ndarray of shape (n_sparse,), int32
+    sparse_default : ndarray of shape (n_sparse,), uint32
+        Code of the rows that are not listed.
+    sparse_indptr : ndarray of shape (n_rows + 1,), int64
+    sparse_slot : ndarray of shape (n_listed,), int32
+        Position in sparse_features, ascending within a row.
+    sparse_code : ndarray of shape (n_listed,), uint32
+        Never the default; MISSING_U32 is missing.
+    """
+
+    n_rows: int
+    n_features: int
+    is_categorical: NDArray[np.uint8]
+    bin_offsets: NDArray[np.int64]
+    bin_low: NDArray[np.float64]
+    bin_high: NDArray[np.float64]
+    dense_features: NDArray[np.int32]
+    dense_codes: NDArray[np.uint8] | NDArray[np.uint32]
+    sparse_features: NDArray[np.int32]
+    sparse_default: NDArray[np.uint32]
+    sparse_indptr: NDArray[np.int64]
+    sparse_slot: NDArray[np.int32]
+    sparse_code: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of all features, one feature after the other.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_features + 1,), int64
+    low, high : ndarray of shape (n_bins,), float64
+    """
+
+    offsets: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ListedCodes:
+    """Codes that differ from their feature's default, in any order.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_sparse,), ascending
+    default : ndarray of shape (n_sparse,)
+    rows, slots, codes : ndarray of shape (n_listed,)
+        A slot is a position in `features`.
+    """
+
+    features: NDArray[Any]
+    default: NDArray[Any]
+    rows: NDArray[Any]
+    slots: NDArray[Any]
+    codes: NDArray[Any]
+
+
+def is_stored_sparse(
+    n_rows: int, n_default: NDArray[Any], n_bins: NDArray[Any], max_bins: int | None
+) -> NDArray[np.bool_]:
+    """Tell which features are stored as a list of what differs from their commonest code.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_default : ndarray of shape (n_features,)
+        Rows with the commonest code.
+    n_bins : ndarray of shape (n_features,)
+        A feature with too many bins (categories) for a byte is listed in any case.
+    max_bins : int or None
+    """
+    few_differ = n_rows - n_default <= SPARSE_SHARE * n_rows
+    return few_differ | (n_bins > MISSING_U8) if max_bins is not None else few_differ
+
+
+def dense_dtype(max_bins: int | None) -> Any:
+    """Give the type of dense codes; casting a uint32 code to it keeps missing the largest."""
+    return np.uint32 if max_bins is None else np.uint8
+
+
+def assemble(
+    n_rows: int,
+    categories: NDArray[Any],
+    bins: Bins,
+    dense: Sequence[tuple[int, NDArray[Any]]],
+    listed: ListedCodes,
+    max_bins: int | None,
+) -> BinnedFeatures:
+    """Put bins, dense code columns and listed codes together.
+
+    Parameters
+    ----------
+    n_rows : int
+    categories : ndarray of shape (n_features,)
+        Number of categories, NUMERIC for numeric features.
+    bins : Bins
+    dense : sequence of (feature, codes of shape (n_rows,)), features ascending
+    listed : ListedCodes
+    max_bins : int or None
+    """
+    tiles = np.zeros((-(-len(dense) // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
+    for place, (_, codes) in enumerate(dense):
+        tiles[place // TILE, :, place % TILE] = codes
+    indptr, slots, listed_codes = _by_row(listed, n_rows)
+    return BinnedFeatures(
+        n_rows=n_rows,
+        n_features=categories.size,
+        is_categorical=(categories != NUMERIC).astype(np.uint8),
+        bin_offsets=bins.offsets,
+        bin_low=bins.low,
+        bin_high=bins.high,
+        dense_features=np.array([feature for feature, _ in dense], dtype=np.int32),
+        dense_codes=tiles,
+        sparse_features=listed.features.astype(np.int32),
+        sparse_default=listed.default.astype(np.uint32),
+        sparse_indptr=indptr,
+        sparse_slot=slots,
+        sparse_code=listed_codes,
+    )
+
+
+def _by_row(
+    listed: ListedCodes, n_rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
+    if listed.features.size == 0:
+        return np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint32)
+    by_row = sparse.coo_array(
+        (listed.codes.astype(np.uint32), (listed.rows, listed.slots)),
+        shape=(n_rows, listed.features.size),
+    ).tocsr()
+    by_row.sort_indices()
+    return by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32), by_row.data

@@ -1,0 +1,208 @@
+"""What leaves hold: dense vectors of outputs, or the training rows that fell into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class DenseLeaves:
+    """One vector of outputs per leaf.
+
+    Attributes
+    ----------
+    leaf_values : ndarray of shape (n_leaves, n_channels), float64
+    leaf_weights : ndarray of shape (n_leaves, n_channels) or (n_leaves, 1), float64
+        Sum of the training weights behind each value; one column if all channels share it.
+    """
+
+    leaf_values: NDArray[np.float64]
+    leaf_weights: NDArray[np.float64]
+
+    kind = "dense"
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaf_values.shape[0]
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of the outputs."""
+        return self.leaf_values.shape[1]
+
+    def predict(self, leaves: NDArray[Any]) -> NDArray[np.float64]:
+        """Outputs of rows that fell into the given leaves, of shape (n_rows, n_channels)."""
+        return np.take(self.leaf_values, leaves, axis=0)
+
+    def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sums of weights and of weighted outputs, each of shape (n_leaves, stop - start)."""
+        values = self.leaf_values[:, start:stop]
+        shared = self.leaf_weights.shape[1] == 1
+        weights = self.leaf_weights if shared else self.leaf_weights[:, start:stop]
+        weights = np.broadcast_to(weights, values.shape)
+        return weights, np.where(weights > 0, weights * values, 0.0)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Name the arrays, for a model file."""
+        return {"leaf_values": self.leaf_values, "leaf_weights": self.leaf_weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> DenseLeaves:
+        """Rebuild and check leaves from named arrays."""
+        values = _expect(arrays, "leaf_values", np.float64, 2)
+        weights = _expect(arrays, "leaf_weights", np.float64, 2)
+        if values.shape[0] != n_leaves:
+            raise ValueError(f"Expected {n_leaves} leaf values; got {values.shape[0]}.")
+        if weights.shape not in (values.shape, (n_leaves, 1)):
+            raise ValueError(
+                f"Expected leaf weights of shape {values.shape}; got {weights.shape}."
+            )
+        return cls(values, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class RowLeaves:
+    """The training rows of each leaf, and the sparse training outputs they point to.
+
+    A prediction is the weighted mean of the outputs of a leaf's rows. The training outputs are
+    part of the model and of its file.
+
+    Attributes
+    ----------
+    leaf_offsets : ndarray of shape (n_leaves + 1,), int64
+    leaf_rows : ndarray, int32
+        Leaf l has the rows leaf_rows[leaf_offsets[l]:leaf_offsets[l + 1]].
+    row_weights : ndarray of shape (n_train,), float64
+    targets : csr_array of shape (n_train, n_channels), float64
+    """
+
+    leaf_offsets: NDArray[np.int64]
+    leaf_rows: NDArray[np.int32]
+    row_weights: NDArray[np.float64]
+    targets: CSR
+
+    kind = "rows"
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaf_offsets.size - 1
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of the outputs."""
+        return int(self.targets.shape[1])
+
+    @cached_property
+    def _row_means(self) -> CSR:
+        """Weights by which a leaf averages the training rows: (n_leaves, n_train)."""
+        weights = self.row_weights[self.leaf_rows]
+        totals = np.add.reduceat(weights, self.leaf_offsets[:-1])
+        means = weights / np.repeat(totals, np.diff(self.leaf_offsets))
+        return sparse.csr_array(
+            (means, self.leaf_rows, self.leaf_offsets),
+            shape=(self.n_leaves, self.targets.shape[0]),
+        )
+
+    def predict(self, leaves: NDArray[Any]) -> CSR:
+        """Outputs of rows that fell into the given leaves: csr (n_rows, n_channels)."""
+        hit, place = np.unique(leaves, return_inverse=True)
+        values: CSR = sparse.csr_array(self._row_means[hit] @ self.targets)
+        return values[place]
+
+    def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sums of weights and of weighted outputs, each of shape (n_leaves, stop - start)."""
+        weights = self.row_weights[self.leaf_rows]
+        totals = np.add.reduceat(weights, self.leaf_offsets[:-1])
+        means = (self._row_means @ self.targets[:, start:stop]).toarray()
+        return np.broadcast_to(totals[:, None], means.shape), means * totals[:, None]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Name the arrays, for a model file."""
+        return {
+            "leaf_offsets": self.leaf_offsets,
+            "leaf_rows": self.leaf_rows,
+            "row_weights": self.row_weights,
+            "target_indptr": self.targets.indptr.astype(np.int64),
+            "target_indices": self.targets.indices.astype(np.int32),
+            "target_data": self.targets.data.astype(np.float64),
+            "target_shape": np.array(self.targets.shape, dtype=np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> RowLeaves:
+        """Rebuild and check leaves from named arrays."""
+        offsets = _expect(arrays, "leaf_offsets", np.int64, 1)
+        rows = _expect(arrays, "leaf_rows", np.int32, 1)
+        weights = _expect(arrays, "row_weights", np.float64, 1)
+        shape = _expect(arrays, "target_shape", np.int64, 1)
+        indptr = _expect(arrays, "target_indptr", np.int64, 1)
+        indices = _expect(arrays, "target_indices", np.int32, 1)
+        data = _expect(arrays, "target_data", np.float64, 1)
+        if shape.size != 2 or shape.min() < 1 or shape[0] != weights.size:
+            raise ValueError("Expected the shape of the training outputs to fit their weights.")
+        _expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
+        _expect_offsets(indptr, int(shape[0]), indices.size, "target_indptr", least=0)
+        if data.size != indices.size:
+            raise ValueError("Expected as many target values as target indices.")
+        _expect_below(rows, int(shape[0]), "leaf_rows")
+        _expect_below(indices, int(shape[1]), "target_indices")
+        if not np.all(weights[rows] > 0):
+            raise ValueError("Expected the rows in leaves to have positive weights.")
+        targets: CSR = sparse.csr_array(
+            (data, indices, indptr), shape=(int(shape[0]), int(shape[1]))
+        )
+        return cls(offsets, rows, weights, targets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+Leaves: TypeAlias = DenseLeaves | RowLeaves
+
+
+def _expect(
+    arrays: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic], ndim: int
+) -> NDArray[Any]:
+    if name not in arrays:
+        raise ValueError(f"Expected an array named {name!r}; there is none.")
+    array = arrays[name]
+    if array.dtype != dtype or array.ndim != ndim:
+        raise ValueError(
+            f"Expected {name} to be {ndim}-dimensional {np.dtype(dtype).name}; got "
+            f"{array.ndim}-dimensional {array.dtype.name}."
+        )
+    return np.ascontiguousarray(array)
+
+
+def _expect_offsets(
+    offsets: NDArray[np.int64], n: int, total: int, name: str, *, least: int
+) -> None:
+    good = (
+        offsets.size == n + 1
+        and offsets[0] == 0
+        and offsets[-1] == total
+        and bool(np.all(np.diff(offsets) >= least))
+    )
+    if not good:
+        raise ValueError(f"Expected {name} to rise from 0 to {total} in {n} steps.")
+
+
+def _expect_below(indices: NDArray[np.int32], bound: int, name: str) -> None:
+    if indices.size and (indices.min() < 0 or indices.max() >= bound):
+        raise ValueError(f"Expected {name} to lie in [0, {bound}).")

@@ -1,0 +1,29 @@
+"""Views of the output space: what each base learner sees of many outputs."""
+
+from ramify.projections._base import MixingProjection, Projection
+from ramify.projections._context import ProjectionContext
+from ramify.projections._hadamard import Hadamard
+from ramify.projections._pca import PCA
+from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
+from ramify.projections._registry import PROJECTIONS, from_json, resolve, to_json
+from ramify.projections._selection import Identity, Subsample
+from ramify.projections._view import View
+
+__all__ = [
+    "PCA",
+    "PROJECTIONS",
+    "Achlioptas",
+    "Gaussian",
+    "Hadamard",
+    "Identity",
+    "MixingProjection",
+    "Projection",
+    "ProjectionContext",
+    "Rademacher",
+    "SparseRademacher",
+    "Subsample",
+    "View",
+    "from_json",
+    "resolve",
+    "to_json",
+]

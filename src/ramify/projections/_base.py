@@ -1,0 +1,130 @@
+"""The seam between training loops and the ways to look at the output space."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from ramify.projections._n_components import check_n_components
+from ramify.projections._view import View
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ramify.projections._centring import Matrix
+    from ramify.projections._context import ProjectionContext
+
+
+class Projection(BaseEstimator, ABC):
+    """A way to draw views of the output space.
+
+    A projection holds parameters only and learns nothing between draws. To write one, subclass
+    this, take the parameters in ``__init__`` as scikit-learn's estimators do, and write
+    :meth:`draw`. A draw should leave out the channels that do not vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class FirstOutput(Projection):
+    ...     def draw(self, context):
+    ...         return View.of_selection([0], context.n_channels)
+    >>> FirstOutput()
+    FirstOutput()
+    """
+
+    @abstractmethod
+    def draw(self, context: ProjectionContext) -> View:
+        """Draw a view.
+
+        Parameters
+        ----------
+        context : ProjectionContext
+            The values to be viewed, the round and the source of chance.
+
+        Returns
+        -------
+        View
+        """
+
+    def check_params(self) -> None:
+        """Raise a ValueError if a parameter has an invalid value."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(self.get_params() == other.get_params())
+
+    # Parameters can be set, so that a hash of them would not last.
+    __hash__ = None  # type: ignore[assignment]
+
+
+class MixingProjection(Projection):
+    """A projection onto linear combinations of all channels that vary.
+
+    Subclasses write :meth:`draw_matrix`; channels that do not vary get zero rows.
+
+    Parameters
+    ----------
+    n_components : int, float, "log" or "sqrt", default="log"
+        Number of combinations, absolute or relative to the number d of channels that vary: a
+        fraction in (0, 1] of d, round(ln d) or ceil(sqrt d).
+    """
+
+    def __init__(self, n_components: int | float | str = "log") -> None:
+        self.n_components = n_components
+
+    def check_params(self) -> None:
+        """Raise a ValueError if a parameter has an invalid value."""
+        check_n_components(self.n_components)
+
+    def draw(self, context: ProjectionContext) -> View:
+        """Draw a mixing view, or the view of all channels if none of them varies.
+
+        Parameters
+        ----------
+        context : ProjectionContext
+            The values to be viewed, the round and the source of chance.
+
+        Returns
+        -------
+        View
+        """
+        self.check_params()
+        channels = np.flatnonzero(context.varying_channels)
+        if not channels.size:
+            return View.of_all(context.n_channels)
+        matrix = self.draw_matrix(context, channels)
+        return View.of_mixing(_spread_rows(matrix, channels, context.n_channels))
+
+    @abstractmethod
+    def draw_matrix(self, context: ProjectionContext, channels: NDArray[np.intp]) -> Matrix:
+        """Draw the coefficients of the channels that vary.
+
+        Parameters
+        ----------
+        context : ProjectionContext
+            The values to be viewed, the round and the source of chance.
+        channels : intp ndarray of shape (d,)
+            The channels that vary, at least one, ascending.
+
+        Returns
+        -------
+        float64 ndarray or csc_array of shape (d, n_components)
+            No column is all zero.
+        """
+
+
+def _spread_rows(matrix: Matrix, channels: NDArray[np.intp], n_channels: int) -> Matrix:
+    """Put the rows of `matrix` at the positions `channels` among `n_channels` rows."""
+    if len(channels) == n_channels:
+        return matrix
+    shape = (n_channels, matrix.shape[1])
+    if sparse.issparse(matrix):
+        return sparse.csc_array((matrix.data, channels[matrix.indices], matrix.indptr), shape)
+    spread = np.zeros(shape)
+    spread[channels] = matrix
+    return spread

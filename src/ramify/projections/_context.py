@@ -1,0 +1,97 @@
+"""What a projection may look at when it draws a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ramify.projections._channel_statistics import varying_channels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ramify.projections._channel_statistics import Values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProjectionContext:
+    """The state of training at the moment when a view is drawn.
+
+    Parameters
+    ----------
+    round : int
+        The tree of a forest or the round of boosting, from 0.
+    rng : numpy.random.Generator
+        The only source of chance for a draw.
+    values : ndarray or csr_array of shape (n_rows, n_channels)
+        Targets or gradients, scaled as the learner sees them; 0 where unobserved.
+    channel_offsets : int32 ndarray of shape (n_outputs + 1,)
+        The channels of output j are ``channel_offsets[j]:channel_offsets[j + 1]``: one channel
+        for a number or a label, one per class for a multi-class output.
+    observed : bool ndarray of shape (n_rows, n_channels), optional
+        All entries are observed by default.
+    weights : float64 ndarray of shape (n_rows,) or (n_rows, n_channels), optional
+        All weights are 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> context = ProjectionContext(
+    ...     round=0,
+    ...     rng=np.random.default_rng(0),
+    ...     values=np.array([[1.0, 0.0, 3.0], [0.0, 1.0, 3.0]]),
+    ...     channel_offsets=np.array([0, 2, 3], dtype=np.int32),
+    ... )
+    >>> context.n_outputs, context.n_channels
+    (2, 3)
+    >>> context.varying_channels  # the third is constant
+    array([ True,  True, False])
+    >>> context.varying_outputs
+    array([ True, False])
+    """
+
+    round: int
+    rng: np.random.Generator
+    values: Values
+    channel_offsets: NDArray[np.int32]
+    observed: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.values.shape
+        if self.channel_offsets[-1] != shape[1]:
+            raise ValueError(
+                f"channel_offsets must end with the number of channels of values, {shape[1]}; "
+                f"got {self.channel_offsets[-1]}."
+            )
+        if self.observed is not None and self.observed.shape != shape:
+            raise ValueError(
+                f"observed must have the shape of values, {shape}; got {self.observed.shape}."
+            )
+        if self.weights is not None and self.weights.shape not in (shape, shape[:1]):
+            raise ValueError(
+                f"weights must have shape {shape[:1]} or {shape}; got {self.weights.shape}."
+            )
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of the values."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs, each a group of one or more channels."""
+        return len(self.channel_offsets) - 1
+
+    @cached_property
+    def varying_channels(self) -> NDArray[np.bool_]:
+        """Mask of shape (n_channels,): neither constant nor entirely unobserved."""
+        return varying_channels(self.values, self.observed, self.weights)
+
+    @property
+    def varying_outputs(self) -> NDArray[np.bool_]:
+        """Mask of shape (n_outputs,): at least one of the output's channels varies."""
+        return np.logical_or.reduceat(self.varying_channels, self.channel_offsets[:-1])

@@ -1,0 +1,144 @@
+"""Projections by name: for the `projection` parameter and for model files."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+
+from ramify.projections._base import Projection
+from ramify.projections._hadamard import Hadamard
+from ramify.projections._pca import PCA
+from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
+from ramify.projections._selection import Identity, Subsample
+
+PROJECTIONS: dict[str, type[Projection]] = {
+    "identity": Identity,
+    "gaussian": Gaussian,
+    "rademacher": Rademacher,
+    "achlioptas": Achlioptas,
+    "sparse_rademacher": SparseRademacher,
+    "hadamard": Hadamard,
+    "subsample": Subsample,
+    "pca": PCA,
+}
+
+
+def resolve(projection: str | Projection | None) -> Projection | None:
+    """Return the projection that an estimator's `projection` parameter stands for.
+
+    Parameters
+    ----------
+    projection : str, Projection or None
+        A key of `PROJECTIONS`, which stands for that class with its defaults; an instance,
+        which is returned; or None, no projection.
+
+    Returns
+    -------
+    Projection or None
+
+    Examples
+    --------
+    >>> resolve("gaussian")
+    Gaussian()
+    >>> resolve("gausian")
+    Traceback (most recent call last):
+        ...
+    ValueError: projection must be one of 'identity', 'gaussian', ...
+    or a Projection; got 'gausian'. Did you mean 'gaussian'?
+    """
+    if projection is None or isinstance(projection, Projection):
+        return projection
+    if isinstance(projection, str):
+        return _class_named(projection)()
+    hint = ""
+    if isinstance(projection, type) and issubclass(projection, Projection):
+        hint = f" Did you mean {projection.__name__}()?"
+    raise TypeError(
+        f"projection must be None, one of {_names()} or a Projection; got {projection!r}.{hint}"
+    )
+
+
+def to_json(projection: Projection) -> dict[str, Any]:
+    """Describe a registered projection in JSON's types, for a model file.
+
+    Parameters
+    ----------
+    projection : Projection
+        An instance of one of the classes in `PROJECTIONS`, with valid parameters.
+
+    Returns
+    -------
+    dict
+        With the keys "name" and "params".
+
+    Examples
+    --------
+    >>> from ramify.projections import Gaussian
+    >>> to_json(Gaussian(n_components=0.5))
+    {'name': 'gaussian', 'params': {'n_components': 0.5}}
+    """
+    names = {cls: name for name, cls in PROJECTIONS.items()}
+    if type(projection) not in names:
+        raise TypeError(
+            f"A model file can hold the projections {_names()}; got {projection!r}. Register its "
+            "class in ramify.projections.PROJECTIONS, before saving and before loading."
+        )
+    projection.check_params()
+    params = {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in projection.get_params(deep=False).items()
+    }
+    return {"name": names[type(projection)], "params": params}
+
+
+def from_json(description: Any) -> Projection:
+    """Make the projection that :func:`to_json` described.
+
+    Parameters
+    ----------
+    description : dict
+        With exactly the keys "name", one of `PROJECTIONS`, and "params", a dict with exactly
+        the parameters of that class. Anything else is a ValueError.
+
+    Returns
+    -------
+    Projection
+
+    Examples
+    --------
+    >>> from_json({"name": "gaussian", "params": {"n_components": 5}})
+    Gaussian(n_components=5)
+    """
+    if not isinstance(description, dict) or set(description) != {"name", "params"}:
+        raise ValueError(
+            "A stored projection must be an object with exactly the keys 'name' and 'params'; "
+            f"got {description!r}."
+        )
+    name, params = description["name"], description["params"]
+    if not isinstance(name, str):
+        raise ValueError(f"A stored projection must have a string as its name; got {name!r}.")
+    projection = _class_named(name)()
+    expected = projection.get_params(deep=False)
+    if not isinstance(params, dict) or set(params) != set(expected):
+        raise ValueError(
+            f"A stored {name!r} projection must have exactly the parameters {sorted(expected)}; "
+            f"got {params!r}."
+        )
+    projection.set_params(**params)
+    projection.check_params()
+    return projection
+
+
+def _class_named(name: str) -> type[Projection]:
+    """Look up a projection class; suggest the nearest name if there is none."""
+    if name in PROJECTIONS:
+        return PROJECTIONS[name]
+    near = difflib.get_close_matches(name.lower(), PROJECTIONS, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"projection must be one of {_names()} or a Projection; got {name!r}.{hint}")
+
+
+def _names() -> str:
+    return ", ".join(map(repr, PROJECTIONS))

@@ -1,0 +1,13 @@
+"""The training loops: from validated data to fitted models."""
+
+from ramify.training.pruning import F_TEST_LEVELS
+from ramify.training.tree import TrainingData, TreeSettings, fit_tree
+from ramify.training.validation import cross_validated_level
+
+__all__ = [
+    "F_TEST_LEVELS",
+    "TrainingData",
+    "TreeSettings",
+    "cross_validated_level",
+    "fit_tree",
+]

@@ -1,0 +1,246 @@
+"""Grow one tree: structure on a view of the outputs, leaf values in all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify import _core
+from ramify.model import DenseLeaves, Leaves, RowLeaves, Trees, TreeStructure
+from ramify.training.channels import Channels, draw_view, make_channels, output_scales
+from ramify.training.pruning import prune_by_f_test
+
+if TYPE_CHECKING:
+    from ramify.ingest import BinnedFeatures, Targets
+    from ramify.projections import Projection
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How a tree grows; see `ramify.TreeRegressor` for the meaning of each."""
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_impurity_decrease: float = 0.0
+    max_features: int | None = None
+    random_cuts: bool = False
+    l2_regularization: float = 0.0
+    exact: bool = False
+    projection: Projection | None = None
+    normalize_outputs: bool = False
+    f_test_level: float | None = None
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Validated training data, binned once and shared by any number of trees.
+
+    Attributes
+    ----------
+    features : BinnedFeatures
+    n_categories : ndarray of shape (n_features,), int32
+    targets : Targets
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+    """
+
+    features: BinnedFeatures
+    n_categories: NDArray[np.int32]
+    targets: Targets
+    weights: NDArray[np.float64] | None
+
+    def checked(self) -> _core.Binned:
+        """Hand the binned features to the core, which checks every index."""
+        f = self.features
+        is_byte = f.dense_codes.dtype == np.uint8
+        return _core.Binned(
+            n_rows=f.n_rows,
+            is_categorical=f.is_categorical,
+            bin_offsets=f.bin_offsets,
+            bin_low=f.bin_low,
+            bin_high=f.bin_high,
+            dense_features=f.dense_features,
+            codes_u8=f.dense_codes if is_byte else None,
+            codes_u32=None if is_byte else f.dense_codes,
+            sparse_features=f.sparse_features,
+            sparse_default=f.sparse_default,
+            sparse_indptr=f.sparse_indptr,
+            sparse_slot=f.sparse_slot,
+            sparse_code=f.sparse_code,
+        )
+
+
+def fit_tree(
+    data: TrainingData,
+    settings: TreeSettings,
+    rng: np.random.Generator,
+    *,
+    n_threads: int = 1,
+    rows: NDArray[np.int32] | None = None,
+) -> Trees:
+    """Grow a tree and fill its leaves.
+
+    Parameters
+    ----------
+    data : TrainingData
+    settings : TreeSettings
+    rng : numpy.random.Generator
+        Source of the view and of the tree's seed.
+    n_threads : int
+        The tree does not depend on it.
+    rows : ndarray, int32, optional
+        Rows to train on; all by default.
+
+    Returns
+    -------
+    Trees
+        With one tree.
+    """
+    if rows is None:
+        rows = np.arange(data.features.n_rows, dtype=np.int32)
+    structure, ordered = grow_structure(data, settings, rng, n_threads=n_threads, rows=rows)
+    if settings.f_test_level is not None:
+        structure = prune_by_f_test(structure, settings.f_test_level)
+    return Trees(structure, fill_leaves(data, structure, ordered, n_threads))
+
+
+def grow_structure(
+    data: TrainingData,
+    settings: TreeSettings,
+    rng: np.random.Generator,
+    *,
+    n_threads: int,
+    rows: NDArray[np.int32],
+) -> tuple[TreeStructure, NDArray[np.int32]]:
+    """Grow the splits; also give the training rows, leaf after leaf."""
+    targets, weights = data.targets, data.weights
+    scales = output_scales(targets, weights) if settings.normalize_outputs else None
+    view = draw_view(settings.projection, targets, weights, scales, rng)
+    channels = make_channels(targets, weights, scales, view, rows)
+    params = _grow_params(settings, data, rng, n_threads)
+    grown = _grow(data.checked(), channels, params)
+    return _structure_of(grown, data.n_categories)
+
+
+def fill_leaves(
+    data: TrainingData, structure: TreeStructure, ordered: NDArray[np.int32], n_threads: int
+) -> Leaves:
+    """Give every leaf its values in all outputs.
+
+    Parameters
+    ----------
+    data : TrainingData
+    structure : TreeStructure
+        One tree.
+    ordered : ndarray, int32
+        Training rows, leaf after leaf.
+    n_threads : int
+    """
+    counts = structure.n_samples[structure.is_leaf]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    targets, weights = data.targets, data.weights
+    if not isinstance(targets.values, np.ndarray):
+        row_weights = np.ones(data.features.n_rows) if weights is None else weights
+        return RowLeaves(offsets, ordered, row_weights, targets.values)
+    by_row = weights if weights is not None and weights.ndim == 1 else None
+    by_entry = weights if weights is not None and weights.ndim == 2 else None
+    means = np.empty((counts.size, targets.schema.n_channels))
+    _core.leaf_means(
+        values=targets.values,
+        observed=None if targets.observed is None else targets.observed.view(np.uint8),
+        row_weights=by_row,
+        entry_weights=by_entry,
+        rows=ordered,
+        leaf_offsets=offsets,
+        right=structure.right,
+        leaf_index=structure.leaf_index,
+        means=means,
+        n_threads=n_threads,
+    )
+    return DenseLeaves(means, _leaf_weights(targets, weights, ordered, offsets))
+
+
+def _leaf_weights(
+    targets: Targets,
+    weights: NDArray[np.float64] | None,
+    ordered: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    if targets.observed is None and (weights is None or weights.ndim == 1):
+        by_row = np.ones(ordered.size) if weights is None else weights[ordered]
+        return np.add.reduceat(by_row, offsets[:-1])[:, None]
+    entries = np.ones((ordered.size, 1)) if weights is None else weights[ordered]
+    entries = entries[:, None] if entries.ndim == 1 else entries
+    if targets.observed is not None:
+        entries = entries * targets.observed[ordered]
+    sums: NDArray[np.float64] = np.add.reduceat(entries, offsets[:-1], axis=0)
+    return sums
+
+
+def _grow_params(
+    settings: TreeSettings, data: TrainingData, rng: np.random.Generator, n_threads: int
+) -> _core.GrowParams:
+    params = _core.GrowParams()
+    params.max_depth = -1 if settings.max_depth is None else settings.max_depth
+    params.max_leaf_nodes = -1 if settings.max_leaf_nodes is None else settings.max_leaf_nodes
+    params.min_samples_split = settings.min_samples_split
+    params.min_samples_leaf = settings.min_samples_leaf
+    params.min_impurity_decrease = settings.min_impurity_decrease
+    params.max_features = settings.max_features or data.features.n_features
+    params.random_cuts = settings.random_cuts
+    params.l2_regularization = settings.l2_regularization
+    params.double_precision = settings.exact
+    params.seed = int(rng.integers(2**63))
+    params.n_threads = n_threads
+    return params
+
+
+def _grow(binned: _core.Binned, channels: Channels, params: _core.GrowParams) -> _core.GrownTree:
+    gradient = channels.gradient
+    if isinstance(gradient, np.ndarray):
+        return _core.grow_dense(
+            binned, gradient, channels.row_weights, channels.entry_weights, channels.rows, params
+        )
+    return _core.grow_sparse(
+        binned,
+        int(gradient.shape[1]),
+        gradient.indptr.astype(np.int64, copy=False),
+        gradient.indices.astype(np.int32, copy=False),
+        gradient.data,
+        channels.row_weights,
+        channels.rows,
+        params,
+    )
+
+
+def _structure_of(
+    grown: _core.GrownTree, n_categories: NDArray[np.int32]
+) -> tuple[TreeStructure, NDArray[np.int32]]:
+    n = grown.n_nodes
+    nodes: dict[str, NDArray[Any]] = {
+        "feature": np.empty(n, np.int32),
+        "threshold": np.empty(n, np.float64),
+        "right": np.empty(n, np.int32),
+        "missing_left": np.empty(n, np.uint8),
+        "category_offset": np.empty(n, np.int64),
+        "n_samples": np.empty(n, np.int64),
+        "weight": np.empty(n, np.float64),
+        "impurity": np.empty(n, np.float64),
+        "gain": np.empty(n, np.float64),
+    }
+    grown.write_nodes(**nodes)
+    words = np.empty(grown.n_category_words, np.uint32)
+    grown.write_category_words(words)
+    ordered = np.empty(grown.n_rows, np.int32)
+    grown.write_rows(ordered)
+    structure = TreeStructure(
+        n_categories=np.ascontiguousarray(n_categories, dtype=np.int32),
+        tree_offsets=np.array([0, n], dtype=np.int64),
+        category_words=words,
+        **nodes,
+    )
+    return structure, ordered

@@ -1,0 +1,280 @@
+"""A deliberately naive grower: every split of every feature, scored from scratch in float64.
+
+The criterion of a set of rows is the sum over channels of G^2 / (H + lambda), where G and H are
+the sums of gradient and weight; a channel without weight adds nothing. The gain of a split is the
+criterion of its two sides minus that of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ramify.ingest import BinnedFeatures
+
+MISSING = -1
+#: Impurity per weight below which a node is a leaf, as a share of the root's.
+PURE_SHARE = 1e-11
+MAX_GREEDY_CATEGORIES = 64
+MAX_BRUTE_FORCE_CATEGORIES = 8
+
+Mask = NDArray[np.bool_]
+
+
+def decode_codes(binned: BinnedFeatures) -> NDArray[np.int64]:
+    """Write all codes into one matrix of shape (n_rows, n_features), -1 where missing."""
+    codes = np.empty((binned.n_rows, binned.n_features), dtype=np.int64)
+    for place, feature in enumerate(binned.dense_features):
+        codes[:, feature] = binned.dense_codes[place // 4, :, place % 4]
+    codes[codes == np.iinfo(binned.dense_codes.dtype).max] = MISSING
+    for slot, feature in enumerate(binned.sparse_features):
+        codes[:, feature] = binned.sparse_default[slot]
+    for row in range(binned.n_rows):
+        entries = slice(binned.sparse_indptr[row], binned.sparse_indptr[row + 1])
+        features = binned.sparse_features[binned.sparse_slot[entries]]
+        codes[row, features] = binned.sparse_code[entries]
+    codes[codes == np.iinfo(np.uint32).max] = MISSING
+    return codes
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The parameters of the grower that decide about splits."""
+
+    l2_regularization: float = 0.0
+    min_samples_leaf: int = 1
+    min_samples_split: int = 2
+    max_depth: int = -1
+    min_impurity_decrease: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceNode:
+    """A node of the naively grown tree; `feature` is -1 for a leaf."""
+
+    rows: NDArray[Any]
+    feature: int
+    threshold: float
+    missing_left: bool
+    left: Mask
+    gain: float
+
+
+class Reference:
+    """Scores splits of the rows of a node, the plain way.
+
+    Parameters
+    ----------
+    binned : BinnedFeatures
+    gradient, hessian : ndarray of shape (n_rows, n_channels)
+        Weighted values, and weights repeated for every channel.
+    rules : Rules
+    """
+
+    def __init__(
+        self,
+        binned: BinnedFeatures,
+        gradient: NDArray[Any],
+        hessian: NDArray[Any],
+        rules: Rules,
+    ) -> None:
+        self.binned = binned
+        self.codes = decode_codes(binned)
+        self.gradient = gradient.astype(np.float64)
+        self.hessian = hessian.astype(np.float64)
+        self.rules = rules
+
+    @property
+    def n_channels(self) -> int:
+        return self.gradient.shape[1]
+
+    def criterion(self, G: NDArray[Any], H: NDArray[Any]) -> NDArray[Any]:
+        """Sum over the last axis of G^2 / (H + lambda)."""
+        has_weight = H > 0
+        divisor = np.where(has_weight, H + self.rules.l2_regularization, 1.0)
+        result: NDArray[Any] = np.where(has_weight, G**2 / divisor, 0.0).sum(axis=-1)
+        return result
+
+    def base_score(self, rows: NDArray[Any]) -> float:
+        return float(self.criterion(self.gradient[rows].sum(0), self.hessian[rows].sum(0)))
+
+    def gains(self, rows: NDArray[Any], left: Mask) -> NDArray[Any]:
+        """Gain of each split in `left`, of shape (n_splits, n_rows)."""
+        g, h = self.gradient[rows], self.hessian[rows]
+        indicator = left.astype(np.float64)
+        other = 1.0 - indicator
+        sides = self.criterion(indicator @ g, indicator @ h) + self.criterion(other @ g, other @ h)
+        return np.asarray(sides - self.base_score(rows))
+
+    def gain(self, rows: NDArray[Any], left: Mask) -> float:
+        return float(self.gains(rows, left[None, :])[0])
+
+    def weight(self, rows: NDArray[Any]) -> float:
+        return float(self.hessian[rows].mean(axis=1).sum())
+
+    def impurity(self, rows: NDArray[Any]) -> float:
+        """Sum over channels of the weighted squared deviations from the mean."""
+        g, h = self.gradient[rows], self.hessian[rows]
+        safe = np.where(h > 0, h, 1.0)
+        values = g / safe
+        total = h.sum(0)
+        mean = g.sum(0) / np.where(total > 0, total, 1.0)
+        return float((h * (values - mean) ** 2).sum())
+
+    def bins(self, feature: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Smallest and largest value of each bin of a feature."""
+        own = slice(self.binned.bin_offsets[feature], self.binned.bin_offsets[feature + 1])
+        return self.binned.bin_low[own], self.binned.bin_high[own]
+
+    def numeric_left(
+        self, rows: NDArray[Any], feature: int, threshold: float, missing_left: bool
+    ) -> Mask:
+        """Apply a numeric split; a bin of the node on both sides of the threshold is an error."""
+        codes = self.codes[rows, feature]
+        low, high = self.bins(feature)
+        present = np.unique(codes[codes != MISSING])
+        assert np.all((high[present] <= threshold) | (low[present] > threshold))
+        left = np.append(high <= threshold, missing_left)  # the code -1 finds the last place
+        return np.asarray(left[codes])
+
+    def category_left(
+        self, rows: NDArray[Any], feature: int, goes_left: Mask, missing_left: bool
+    ) -> Mask:
+        """Apply a categorical split."""
+        return np.asarray(np.append(goes_left, missing_left)[self.codes[rows, feature]])
+
+    def candidates(self, rows: NDArray[Any], feature: int) -> Mask:
+        """Sides of all splits of a numeric feature, in the order in which they are looked at."""
+        codes = self.codes[rows, feature]
+        is_missing = codes == MISSING
+        present = np.unique(codes[~is_missing])
+        below = (codes[None, :] <= present[:-1, None]) & ~is_missing
+        if not is_missing.any() or present.size == 0:
+            return below
+        return np.concatenate([below, below | is_missing, ~is_missing[None, :]])
+
+    def subset_candidates(self, rows: NDArray[Any], feature: int) -> Mask:
+        """All proper subsets of the node's categories, with the missing rows on either side."""
+        items = self.category_items(rows, feature)
+        choices = [
+            (False, *choice) for choice in product([False, True], repeat=len(items) - 1)
+        ][1:]  # the first chooses nothing
+        left = [np.any([item for item, c in zip(items, choice) if c], axis=0) for choice in choices]
+        return np.array(left, dtype=bool).reshape(len(left), len(rows))
+
+    def category_items(self, rows: NDArray[Any], feature: int) -> list[Mask]:
+        """Rows of each category of the node, and the missing ones last."""
+        codes = self.codes[rows, feature]
+        items = [codes == code for code in np.unique(codes[codes != MISSING])]
+        if items and (codes == MISSING).any():
+            items.append(codes == MISSING)
+        return items
+
+    def greedy_candidates(self, rows: NDArray[Any], feature: int) -> Mask:
+        """Sides that a forward selection of categories passes through, missing as one item."""
+        items = self.category_items(rows, feature)
+        side = np.zeros(len(rows), dtype=bool)
+        visited: list[Mask] = []
+        if items and (self.codes[rows, feature] == MISSING).any():
+            visited.append(items[-1])
+        current = -np.inf
+        while len(items) > 1:
+            gains = [self.gain(rows, side | item) for item in items]
+            chosen = int(np.argmax(gains))
+            if gains[chosen] < current and side.sum() >= self.rules.min_samples_leaf:
+                break
+            current = gains[chosen]
+            side = side | items.pop(chosen)
+            visited.append(side)
+        return np.array(visited, dtype=bool).reshape(len(visited), len(rows))
+
+    def random_subsets(self, rows: NDArray[Any], feature: int, n_subsets: int = 50) -> Mask:
+        """Random proper subsets of the categories."""
+        items = np.array(self.category_items(rows, feature))
+        rng = np.random.default_rng(feature)
+        chosen = rng.random((n_subsets, len(items))) < 0.5
+        chosen = chosen[chosen.any(axis=1) & ~chosen.all(axis=1)]
+        return np.asarray((chosen.astype(int) @ items.astype(int)) > 0)
+
+    def feature_candidates(self, rows: NDArray[Any], feature: int, greedy: bool) -> Mask:
+        """The splits of one feature that the grower must do at least as well as."""
+        if not self.binned.is_categorical[feature]:
+            return self.candidates(rows, feature)
+        items = self.category_items(rows, feature)
+        if len(items) < 2:
+            return np.zeros((0, len(rows)), dtype=bool)
+        if self.n_channels == 1 and len(items) <= MAX_BRUTE_FORCE_CATEGORIES:
+            return self.subset_candidates(rows, feature)
+        if self.n_channels > 1 and greedy and len(items) <= MAX_GREEDY_CATEGORIES:
+            return self.greedy_candidates(rows, feature)
+        return self.random_subsets(rows, feature)
+
+    def splits(self, rows: NDArray[Any], greedy: bool = True) -> Iterator[tuple[int, Mask, float]]:
+        """All allowed splits of a node: feature, side and gain."""
+        least = self.rules.min_samples_leaf
+        for feature in range(self.binned.n_features):
+            left = self.feature_candidates(rows, feature, greedy)
+            n_left = left.sum(axis=1)
+            left = left[(n_left >= least) & (len(rows) - n_left >= least)]
+            for side, gain in zip(left, self.gains(rows, left)):
+                yield feature, side, float(gain)
+
+    def best_gain(self, rows: NDArray[Any], greedy: bool = True) -> float:
+        """Gain of the best split, -inf if there is none."""
+        return max((gain for _, _, gain in self.splits(rows, greedy)), default=-np.inf)
+
+    def can_split(self, rows: NDArray[Any], depth: int, root: NDArray[Any]) -> bool:
+        """Tell whether a node may be split at all, whatever the gain."""
+        rules = self.rules
+        scale = self.impurity(root) / self.weight(root)
+        return (
+            (rules.max_depth < 0 or depth < rules.max_depth)
+            and len(rows) >= max(rules.min_samples_split, 2 * rules.min_samples_leaf)
+            and self.impurity(rows) > PURE_SHARE * scale * self.weight(rows)
+        )
+
+    def least_gain(self, root: NDArray[Any]) -> float:
+        """What a split has to gain; without any demand a gain of zero is accepted."""
+        rules = self.rules
+        if rules.min_impurity_decrease > 0:
+            return rules.min_impurity_decrease * self.weight(root) * self.n_channels
+        return float(np.nextafter(0.0, 1.0)) if rules.l2_regularization > 0 else -np.inf
+
+    def threshold(self, rows: NDArray[Any], feature: int, left: Mask) -> float:
+        """Midpoint between the two values that a numeric split separates."""
+        low, high = self.bins(feature)
+        codes = self.codes[rows, feature]
+        right_codes = codes[~left & (codes != MISSING)]
+        if right_codes.size == 0:
+            return np.inf
+        a, b = high[codes[left & (codes != MISSING)].max()], low[right_codes.min()]
+        middle = a / 2 + b / 2
+        return float(middle if a <= middle < b else a)
+
+    def grow(self, root: NDArray[Any]) -> list[ReferenceNode]:
+        """Grow a tree depth-first on numeric features; nodes in preorder."""
+        nodes: list[ReferenceNode] = []
+
+        def visit(rows: NDArray[Any], depth: int) -> None:
+            found = max(self.splits(rows), key=lambda split: split[2], default=None)
+            if (
+                not self.can_split(rows, depth, root)
+                or found is None
+                or found[2] < self.least_gain(root)
+            ):
+                nodes.append(ReferenceNode(rows, -1, 0.0, False, np.zeros(0, bool), 0.0))
+                return
+            feature, left, gain = found
+            is_missing = self.codes[rows, feature] == MISSING
+            missing_left = left[is_missing].any() if is_missing.any() else left.mean() >= 0.5
+            threshold = self.threshold(rows, feature, left)
+            nodes.append(ReferenceNode(rows, feature, threshold, bool(missing_left), left, gain))
+            visit(rows[left], depth + 1)
+            visit(rows[~left], depth + 1)
+
+        visit(np.sort(root), 0)
+        return nodes
