@@ -115,7 +115,7 @@ def _eucalypts(folder: Path) -> Dataset:
         "MEL",
         "OBL",
         "OVA",
-        "WIL",
+        "WIL",  # codespell:ignore
         "ALP",
         "VIM",
         "ARO.SAB",

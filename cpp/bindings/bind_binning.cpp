@@ -19,6 +19,7 @@ void encode(const Matrix<T>& values, const Vector<int32_t>& features,
     require(length(codes) == (n_features + kTileFeatures - 1) / kTileFeatures &&
                 static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
             "codes must have shape (ceil(n_features / 4), n_rows, 4)");
+    require(length(bin_high) < INT32_MAX, "there are too many bins");
     EncodeTask<T, Code> task;
     task.n_rows = n;
     task.n_columns = p;

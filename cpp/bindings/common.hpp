@@ -29,7 +29,11 @@ using OutMatrix = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::devic
 template <typename T>
 using OutCube = nb::ndarray<T, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+// For checks outside of loops: the message is built either way.
 inline void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+inline void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
@@ -48,10 +52,13 @@ void require_length(const T& array, int64_t expected, const char* name) {
 template <typename T>
 void require_range(const Vector<T>& array, int64_t low, int64_t high, const char* name) {
     const T* values = array.data();
-    for (int64_t i = 0; i < length(array); ++i)
-        require(static_cast<int64_t>(values[i]) >= low && static_cast<int64_t>(values[i]) < high,
-                std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(values[i]) +
-                    " is not in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+    for (int64_t i = 0; i < length(array); ++i) {
+        const int64_t value = static_cast<int64_t>(values[i]);
+        if (value >= low && value < high) continue;
+        throw std::invalid_argument(std::string(name) + "[" + std::to_string(i) +
+                                    "] = " + std::to_string(value) + " is not in [" +
+                                    std::to_string(low) + ", " + std::to_string(high) + ")");
+    }
 }
 
 // Offsets as in CSR: they start at 0, never fall and end at `total`.
@@ -61,7 +68,8 @@ inline void require_offsets(const Vector<int64_t>& offsets, int64_t total, const
     require(n >= 1 && values[0] == 0 && values[n - 1] == total,
             std::string(name) + " must start at 0 and end at " + std::to_string(total));
     for (int64_t i = 1; i < n; ++i)
-        require(values[i] >= values[i - 1], std::string(name) + " must not fall");
+        if (values[i] < values[i - 1])
+            throw std::invalid_argument(std::string(name) + " must not fall");
 }
 
 inline void require_threads(int n_threads) {

@@ -6,18 +6,20 @@
 
 namespace ramify::RAMIFY_ISA {
 
+// Four features per pass over the rows: a tile of 64 KB lives in the second-level cache, and still
+// beats two tiles of half the size, which read rows and channels twice.
 template <int N>
 void build_histogram(const HistogramTask& task) {
     constexpr int64_t kFeatureStride = 256 * N;
     float* const histogram = task.histogram;
-    const uint8_t *c0 = task.codes[0], *c1 = task.codes[1], *c2 = task.codes[2],
-                  *c3 = task.codes[3];
-    // Far enough ahead to hide L2 latency of the gathered codes.
-    constexpr int64_t kAhead = 16;
-    for (int64_t i = 0; i < task.n_rows; ++i) {
-        if (i + kAhead < task.n_rows) __builtin_prefetch(c0 + int64_t{task.rows[i + kAhead]} * 4);
-        const int64_t at = int64_t{task.rows[i]} * 4;
-        const Lanes<N> g = Lanes<N>::load(task.gradient + i * N);
+    const uint8_t *const c0 = task.codes[0], *const c1 = task.codes[1], *const c2 = task.codes[2],
+                         *const c3 = task.codes[3];
+    const int32_t* const rows = task.rows;
+    const float* const gradient = task.gradient;
+    const int64_t n_rows = task.n_rows;
+    for (int64_t i = 0; i < n_rows; ++i) {
+        const int64_t at = int64_t{rows[i]} * 4;
+        const Lanes<N> g = Lanes<N>::load(gradient + i * N);
         float* const h0 = histogram + int64_t{c0[at]} * N;
         float* const h1 = histogram + kFeatureStride + int64_t{c1[at]} * N;
         float* const h2 = histogram + 2 * kFeatureStride + int64_t{c2[at]} * N;
@@ -33,11 +35,32 @@ template <int N>
 void scan_histogram(const ScanTask& task) {
     Lanes<N> prefix = task.initial ? Lanes<N>::load(task.initial) : Lanes<N>::zero();
     const Lanes<N> mean = Lanes<N>::load(task.mean);
-    for (int64_t bin = 0; bin < task.n_bins; ++bin) {
+    const Lanes<N> total = task.total ? Lanes<N>::load(task.total) : Lanes<N>::zero();
+    float4 products[4];
+    auto step = [&](int64_t bin, int slot) {
         prefix = prefix + Lanes<N>::load(task.histogram + bin * N);
+        products[slot] = (prefix * total).folded();
         const Lanes<N> centred = prefix - Lanes<N>::fill(task.prefix_weights[bin]) * mean;
-        task.norms[bin] += (centred * centred).sum();
-        if (task.total) task.products[bin] += (prefix * Lanes<N>::load(task.total)).sum();
+        return (centred * centred).folded();
+    };
+    auto add_four = [](float* out, float4 sums) {
+        float4 before;
+        std::memcpy(&before, out, sizeof(before));
+        before += sums;
+        std::memcpy(out, &before, sizeof(before));
+    };
+    int64_t bin = 0;
+    for (; bin + 4 <= task.n_bins; bin += 4) {
+        const float4 a = step(bin, 0), b = step(bin + 1, 1), c = step(bin + 2, 2),
+                     d = step(bin + 3, 3);
+        add_four(task.norms + bin, sums_of(a, b, c, d));
+        if (task.total)
+            add_four(task.products + bin,
+                     sums_of(products[0], products[1], products[2], products[3]));
+    }
+    for (; bin < task.n_bins; ++bin) {
+        task.norms[bin] += sum_of(step(bin, 0));
+        if (task.total) task.products[bin] += sum_of(products[0]);
     }
 }
 

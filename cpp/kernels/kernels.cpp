@@ -2,7 +2,9 @@
 #include "ramify/kernels.hpp"
 
 #include "kernels/histogram.inl"
+#include "kernels/find_bins.inl"
 #include "kernels/lanes.inl"
+#include "kernels/list.inl"
 #include "kernels/walk.inl"
 
 #define RAMIFY_STRING_(x) #x
@@ -17,6 +19,10 @@ constexpr Kernels table() {
             walk_double<N>,
             walk_weighted<N, float>,
             walk_weighted<N, double>,
+            walk_list<N>,
+            best_of_list,
+            split_list,
+            find_bins,
             build_histogram<N>,
             scan_histogram<N>,
             scan_weighted<N>};

@@ -14,6 +14,11 @@ constexpr int kWidth = 8;
 constexpr int kWidth = 4;
 #endif
 
+template <int Value>
+struct Constant {
+    static constexpr int value = Value;
+};
+
 typedef float float4 __attribute__((vector_size(16)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
@@ -43,6 +48,24 @@ inline float sum_of(float16 v) {
                   __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
+// Sums of four vectors at once: cheaper than four sums.
+inline float4 fold(float4 v) { return v; }
+inline float4 fold(float8 v) {
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+}
+inline float4 fold(float16 v) {
+    return fold(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+inline float4 sums_of(float4 a, float4 b, float4 c, float4 d) {
+    const float4 ab =
+        __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const float4 cd =
+        __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
+           __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
 template <int N>
 struct Lanes {
     static constexpr int W = N < kWidth ? N : kWidth;
@@ -68,6 +91,11 @@ struct Lanes {
         V s = v[0];
         for (int i = 1; i < M; ++i) s += v[i];
         return sum_of(s);
+    }
+    inline float4 folded() const {
+        V s = v[0];
+        for (int i = 1; i < M; ++i) s += v[i];
+        return fold(s);
     }
     friend inline Lanes operator+(Lanes a, const Lanes& b) {
         for (int i = 0; i < M; ++i) a.v[i] += b.v[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ramify/data.hpp"
+#include "ramify/kernels.hpp"
 
 namespace ramify {
 
@@ -12,6 +13,7 @@ constexpr int64_t kRowsPerBlock = 4096;
 
 template <typename T, typename Code>
 void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, int64_t end) {
+    const Kernels& kernels = kernels_for(16);
     for (int lane = 0; lane < kTileFeatures; ++lane) {
         const int64_t index = tile * kTileFeatures + lane;
         Code* out = task.codes + tile * task.n_rows * kTileFeatures + lane;
@@ -21,18 +23,20 @@ void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, 
         }
         const int32_t feature = task.features[index];
         const double* high = task.bin_high + task.bin_offsets[feature];
-        const int64_t n_bins = task.bin_offsets[feature + 1] - task.bin_offsets[feature];
-        for (int64_t i = begin; i < end; ++i) {
-            const double value = task.values[i * task.n_columns + feature];
-            Code code = task.missing;
-            if (value == value && n_bins > 0) {
-                // Halving without branches: comparisons of random values cannot be predicted.
-                const double* at = high;
-                for (int64_t length = n_bins; length > 1; length -= length / 2)
-                    at = at[length / 2 - 1] < value ? at + length / 2 : at;
-                code = static_cast<Code>(std::min<int64_t>(at - high, n_bins - 1));
-            }
-            out[i * kTileFeatures] = code;
+        const int32_t n_bins =
+            static_cast<int32_t>(task.bin_offsets[feature + 1] - task.bin_offsets[feature]);
+        double values[kFindTogether] = {};
+        int32_t bins[kFindTogether] = {};
+        const FindBinsTask find{values, high, n_bins, bins};
+        for (int64_t i = begin; i < end; i += kFindTogether) {
+            const int n = static_cast<int>(std::min<int64_t>(kFindTogether, end - i));
+            for (int k = 0; k < n; ++k)
+                values[k] = task.values[(i + k) * task.n_columns + feature];
+            if (n_bins > 0) kernels.find_bins(find);
+            for (int k = 0; k < n; ++k)
+                out[(i + k) * kTileFeatures] = values[k] == values[k] && n_bins > 0
+                                                   ? static_cast<Code>(bins[k])
+                                                   : task.missing;
         }
     }
 }

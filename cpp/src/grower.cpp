@@ -123,10 +123,10 @@ class Grower {
 
     // Applies the node's split; fills the two children except for their ids.
     template <typename Node, typename Child>
-    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, Child& left,
-                Child& right) {
+    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words,
+                std::vector<uint8_t>& sides, Child& left, Child& right) {
         const Split& split = node.split;
-        const int64_t middle = workspace_.partition(node.range, split);
+        const int64_t middle = workspace_.partition(node.range, split, sides);
         record.feature = split.feature;
         record.threshold = split.threshold;
         record.missing_left = split.missing_left;
@@ -160,7 +160,7 @@ class Grower {
             stack.pop_back();
             if (!is_accepted(node.split)) continue;
             OpenNode children[2];
-            divide(nodes_[node.id], node, words_, children[0], children[1]);
+            divide(nodes_[node.id], node, words_, sides_, children[0], children[1]);
             add_children(node.id, children[0], children[1]);
             const bool both = can_split(children[0].range, node.depth + 1) &&
                               can_split(children[1].range, node.depth + 1);
@@ -210,15 +210,26 @@ class Grower {
         NodeRange range;
         int64_t depth = 0;
         uint64_t seed = 0;
+        NodeTotals totals;
         Split split;
     };
 
+    // Sums of a node; true if it may be split.
+    bool open_in_subtree(Subtree& subtree, SubtreeNode& node, int thread) {
+        node.totals = search_.summarise(node.range, thread, false);
+        record(subtree.nodes[node.id], node.range, node.totals);
+        return can_split(node.range, node.depth) && !is_pure(node.totals);
+    }
+
     void grow_subtree(Subtree& subtree, int thread) {
         std::vector<SubtreeNode> stack(1);
+        std::vector<uint8_t> sides;
         stack[0].range = subtree.range;
         stack[0].depth = subtree.depth;
         stack[0].seed = subtree.seed;
         subtree.nodes.emplace_back();
+        if (!open_in_subtree(subtree, stack[0], thread)) return;
+        search_.start_subtree(subtree.range, thread);
         while (!stack.empty()) {
             if (thread == 0)
                 team_.interrupt().check_from_caller();
@@ -226,21 +237,22 @@ class Grower {
                 team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
             stack.pop_back();
-            const NodeTotals totals = search_.summarise(node.range, thread, false);
-            record(subtree.nodes[node.id], node.range, totals);
-            if (!can_split(node.range, node.depth) || is_pure(totals)) continue;
-            node.split = search_.find({node.range, &totals, node.seed}, thread);
+            node.split = search_.find({node.range, &node.totals, node.seed}, thread);
             if (!is_accepted(node.split)) continue;
             SubtreeNode left, right;
-            divide(subtree.nodes[node.id], node, subtree.words, left, right);
+            divide(subtree.nodes[node.id], node, subtree.words, sides, left, right);
             left.id = static_cast<int32_t>(subtree.nodes.size());
             right.id = left.id + 1;
             subtree.nodes[node.id].left = left.id;
             subtree.nodes[node.id].right = right.id;
             subtree.nodes.resize(subtree.nodes.size() + 2);
-            stack.push_back(std::move(right));
-            stack.push_back(std::move(left));
+            const bool go_left = open_in_subtree(subtree, left, thread);
+            const bool go_right = open_in_subtree(subtree, right, thread);
+            if (go_left || go_right) search_.split(node.range, sides, thread);
+            if (go_right) stack.push_back(std::move(right));
+            if (go_left) stack.push_back(std::move(left));
         }
+        search_.stop_subtree(thread);
     }
 
     void grow_best_first(OpenNode root) {
@@ -264,7 +276,7 @@ class Grower {
             OpenNode node = std::move(open[queue.top()]);
             queue.pop();
             OpenNode left, right;
-            divide(nodes_[node.id], node, words_, left, right);
+            divide(nodes_[node.id], node, words_, sides_, left, right);
             add_children(node.id, left, right);
             open_with_team(left);
             open_with_team(right);
@@ -303,6 +315,7 @@ class Grower {
     NodeSearch search_;
     std::vector<TreeNode> nodes_;
     std::vector<uint32_t> words_;
+    std::vector<uint8_t> sides_;
     double pure_scale_ = 0.0, least_gain_ = 0.0;
 };
 

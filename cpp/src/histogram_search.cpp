@@ -102,17 +102,35 @@ void HistogramSearch::search_siblings(const SearchNode& small, const SearchNode&
     choose(large, tile, sibling_scores_, best_large);
 }
 
+const uint8_t* HistogramSearch::codes_of(const FeatureTile& tile, int lane) const {
+    const int32_t feature = tile.features[lane < tile.n_features ? lane : 0];
+    return workspace_.binned.codes_u8 + workspace_.dense_base(workspace_.feature_home[feature]);
+}
+
 void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile, uint32_t* counts,
                                  float* weights) {
     std::fill_n(counts, kTileFeatures * kBins, 0u);
     const int32_t* rows = workspace_.rows.data() + node.range.begin;
     const int64_t n = node.range.size();
     const bool shared = workspace_.channels.policy == HessianPolicy::shared;
+    const uint8_t* lane_codes[kTileFeatures];
+    for (int lane = 0; lane < kTileFeatures; ++lane)
+        lane_codes[lane] = codes_of(tile, lane);
+    // Unused lanes repeat the first, whose counts they must not touch.
+    uint32_t unused[kBins] = {};
+    uint32_t* lane_counts_of[kTileFeatures];
+    for (int lane = 0; lane < kTileFeatures; ++lane)
+        lane_counts_of[lane] = lane < tile.n_features ? counts + lane * kBins : unused;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t at = int64_t{rows[i]} * kTileFeatures;
+        ++lane_counts_of[0][lane_codes[0][at]];
+        ++lane_counts_of[1][lane_codes[1][at]];
+        ++lane_counts_of[2][lane_codes[2][at]];
+        ++lane_counts_of[3][lane_codes[3][at]];
+    }
     for (int lane = 0; lane < tile.n_features; ++lane) {
-        const uint8_t* codes = workspace_.binned.codes_u8 +
-                               workspace_.dense_base(workspace_.feature_home[tile.features[lane]]);
+        const uint8_t* codes = lane_codes[lane];
         uint32_t* const lane_counts = counts + lane * kBins;
-        for (int64_t i = 0; i < n; ++i) ++lane_counts[codes[int64_t{rows[i]} * kTileFeatures]];
         float* const lane_weights = weights + lane * kBins;
         if (!shared) {
             for (int bin = 0; bin < kBins; ++bin)
@@ -149,7 +167,6 @@ void HistogramSearch::prepare(const SearchNode&, const FeatureTile& tile, Scores
 void HistogramSearch::build_block(const SearchNode& node, const FeatureTile& tile, int32_t block,
                                   float* gradient, float* hessian) {
     HistogramTask task;
-    const int lanes = workspace_.lanes;
     for (int lane = 0; lane < kTileFeatures; ++lane) {
         const int32_t feature = tile.features[lane < tile.n_features ? lane : 0];
         task.codes[lane] =
@@ -163,7 +180,6 @@ void HistogramSearch::build_block(const SearchNode& node, const FeatureTile& til
         task.histogram = histogram;
         kernels_.build_histogram(task);
     };
-    (void)lanes;
     build(workspace_.gradient_blocks(node.range), gradient);
     if (hessian) build(workspace_.hessian_blocks(node.range), hessian);
 }

@@ -34,7 +34,8 @@ class NodeHistograms {
   private:
     int32_t n_blocks_;
     size_t block_size_;
-    std::vector<float> gradient_, hessian_, weights_;
+    AlignedVector<float> gradient_, hessian_;
+    std::vector<float> weights_;
     std::vector<uint32_t> counts_;
 };
 
@@ -63,6 +64,8 @@ class HistogramSearch {
         float missing_product[kTileFeatures] = {};
     };
 
+    // Codes of a lane of the tile; an unused lane repeats the first.
+    const uint8_t* codes_of(const FeatureTile& tile, int lane) const;
     void count_rows(const SearchNode& node, const FeatureTile& tile, uint32_t* counts,
                     float* weights);
     void prepare(const SearchNode& node, const FeatureTile& tile, Scores& scores);
@@ -76,7 +79,7 @@ class HistogramSearch {
     Workspace& workspace_;
     const Kernels& kernels_;
     size_t block_size_;
-    std::vector<float> gradient_, hessian_;  // one tile by one block
+    AlignedVector<float> gradient_, hessian_;  // one tile by one block
     Scores scores_, sibling_scores_;
 };
 

@@ -16,9 +16,10 @@ constexpr size_t kMaxHistogramBytes = size_t{48} << 20;
 
 }  // namespace
 
-NodeSearch::Thread::Thread(Workspace& workspace)
+NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric)
     : features(workspace),
       histograms(workspace),
+      lists(workspace, dense_numeric),
       entries(workspace.binned.n_sparse),
       permutation(workspace.params.max_features < workspace.binned.n_features
                       ? workspace.binned.n_features
@@ -28,7 +29,8 @@ NodeSearch::Thread::Thread(Workspace& workspace)
 
 NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     : workspace_(workspace), team_(team) {
-    for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(workspace));
+    for (int i = 0; i < team.size(); ++i)
+        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_));
     const BinnedView& binned = workspace.binned;
     for (int32_t i = 0; i < binned.n_dense; ++i) {
         const int32_t feature = binned.dense_features[i];
@@ -37,6 +39,8 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     histograms_possible_ = binned.codes_u8 && !workspace.params.random_cuts &&
                            !workspace.params.double_precision && !workspace.channels.is_sparse() &&
                            !dense_numeric_.empty();
+    lists_possible_ = histograms_possible_ && !draws_features() && !workspace.per_channel() &&
+                      workspace.params.l2_regularization == 0.0;
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
         FeatureTile& tile = all_tiles_.back();
@@ -58,6 +62,15 @@ bool NodeSearch::keeps_histograms(int64_t n_rows) const {
 
 std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {
     return std::make_unique<NodeHistograms>(workspace_, all_tiles_.size());
+}
+
+void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
+    if (lists_possible_ && PresortedLists::worthwhile(subtree.size(), dense_numeric_.size()))
+        threads_[thread]->lists.start(subtree);
+}
+
+void NodeSearch::split(const NodeRange& range, const std::vector<uint8_t>& left, int thread) {
+    if (threads_[thread]->lists.is_active()) threads_[thread]->lists.split(range, left);
 }
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
@@ -163,8 +176,13 @@ void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split&
 
 Split NodeSearch::find(const SearchNode& node, int thread_id) {
     Thread& thread = *threads_[thread_id];
-    const Plan plan = plan_of(node, thread);
     Split best;
+    if (thread.lists.is_active()) {
+        thread.lists.search(node, best);
+        if (!other_features_) return best;
+    }
+    const Plan plan =
+        thread.lists.is_active() ? plan_all(node, thread, false) : plan_of(node, thread);
     for (size_t piece = 0; piece < plan.size(); ++piece)
         run_piece(node, plan, piece, thread.entries, thread, nullptr, best);
     if (!best.found() && draws_features()) search_remaining(node, thread, best);
@@ -220,7 +238,8 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
 
 uint64_t NodeSearch::work() const {
     uint64_t total = 0;
-    for (const auto& thread : threads_) total += thread->features.work + thread->histograms.work;
+    for (const auto& thread : threads_) 
+        total += thread->features.work + thread->histograms.work + thread->lists.work;
     return total;
 }
 

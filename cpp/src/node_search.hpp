@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "histogram_search.hpp"
+#include "presorted.hpp"
 #include "ramify/parallel.hpp"
 #include "split_search.hpp"
 
@@ -26,6 +27,12 @@ class NodeSearch {
                                  NodeHistograms* small_kept, NodeHistograms& parent,
                                  Split& best_small, Split& best_large);
 
+    // Between these two, `find` on this thread is for nodes of one small subtree, and `split`
+    // must follow each of its splits (`left`: the side of each row before it was reordered).
+    void start_subtree(const NodeRange& subtree, int thread);
+    void stop_subtree(int thread) { threads_[thread]->lists.stop(); }
+    void split(const NodeRange& range, const std::vector<uint8_t>& left, int thread);
+
     // Whether a node of this size keeps its histograms for its children.
     bool keeps_histograms(int64_t n_rows) const;
     std::unique_ptr<NodeHistograms> new_histograms() const;
@@ -33,9 +40,10 @@ class NodeSearch {
 
   private:
     struct Thread {
-        explicit Thread(Workspace& workspace);
+        Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric);
         FeatureSearch features;
         HistogramSearch histograms;
+        PresortedLists lists;
         SparseEntries entries;
         std::vector<int32_t> permutation;  // identity between nodes
     };
@@ -66,7 +74,7 @@ class NodeSearch {
     std::vector<std::unique_ptr<Thread>> threads_;
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
-    bool histograms_possible_ = false, subtraction_possible_ = false, other_features_ = false;
+    bool lists_possible_ = false, histograms_possible_ = false, subtraction_possible_ = false, other_features_ = false;
 };
 
 }  // namespace ramify

@@ -365,6 +365,7 @@ void FeatureSearch::keep_subset(const SearchNode&, int32_t feature, uint64_t ran
     best.rank = rank;
     best.feature = feature;
     best.is_categorical = true;
+    best.threshold = 0.0;
     best.missing_left = missing_left;
     best.n_left = n_left;
     // Categories that the node has not seen go the way of the missing values.

@@ -11,7 +11,7 @@ namespace {
 
 // Copies (n, q) row-major values into blocks, rows in the given order.
 void to_blocks(const float* values, int32_t n_channels, const std::vector<int32_t>& rows,
-               int lanes, int32_t n_blocks, std::vector<float>& blocks) {
+               int lanes, int32_t n_blocks, AlignedVector<float>& blocks) {
     const int64_t n = static_cast<int64_t>(rows.size());
     blocks.assign(static_cast<size_t>(n_blocks) * n * lanes, 0.0f);
     for (int32_t block = 0; block < n_blocks; ++block) {
@@ -252,8 +252,8 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
     }
 }
 
-int64_t Workspace::partition(const NodeRange& range, const Split& split) {
-    thread_local std::vector<uint8_t> left;
+int64_t Workspace::partition(const NodeRange& range, const Split& split,
+                             std::vector<uint8_t>& left) {
     thread_local std::vector<float> spill;
     thread_local std::vector<int32_t> spill_rows;
     decide_sides(range, split, left);

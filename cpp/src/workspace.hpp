@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ramify/aligned.hpp"
 #include "ramify/data.hpp"
 #include "ramify/kernels.hpp"
 
@@ -41,8 +42,8 @@ class Workspace {
     const int64_t n_rows;
 
     std::vector<int32_t> rows;     // original row of each position
-    std::vector<float> gradient;   // [block][position][lane]; empty for sparse labels
-    std::vector<float> hessian;    // (n_rows,) shared, or blocks per channel, or empty
+    AlignedVector<float> gradient;  // [block][position][lane]; empty for sparse labels
+    AlignedVector<float> hessian;  // (n_rows,) shared, or blocks per channel, or empty
     std::vector<double> products;  // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
 
@@ -65,7 +66,8 @@ class Workspace {
                          std::vector<double>& label_sums);
 
     // Stable partition of the range by the split; returns the first position of the right child.
-    int64_t partition(const NodeRange& range, const Split& split);
+    // left: OUT, side of each row before it was moved.
+    int64_t partition(const NodeRange& range, const Split& split, std::vector<uint8_t>& left);
 
   private:
     void summarise_dense(const NodeRange& range, NodeTotals& totals);

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ramify import _core
 from ramify.ingest import BinnedFeatures
 
@@ -67,7 +68,7 @@ class Tree:
         """Tell for each category whether it goes left at a categorical split."""
         categories = np.arange(n_categories)
         words = self.category_words[self.category_offset[node] + categories // 32]
-        return (words >> (categories % 32) & 1).astype(bool)
+        return np.asarray(words >> (categories % 32) & 1, dtype=bool)
 
     def predictor_arrays(self) -> dict[str, NDArray[Any]]:
         """All that `_core.Predictor` takes except the numbers of categories."""

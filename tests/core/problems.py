@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from core_tree import Tree, binned_arrays, make_params, read_tree
 from numpy.typing import NDArray
-from ramify import _core
-from ramify.ingest import BinnedFeatures, bin_features
 from reference import Reference, Rules
 from scipy import sparse
+
+from ramify import _core
+from ramify.ingest import BinnedFeatures, bin_features
 
 WEIGHTS = ("unit", "rows", "entries", "masked")
 
@@ -120,6 +121,7 @@ def make_problem(
         if weights == "masked":
             weight = (rng.random(values.shape) < 0.6).astype(np.float32)
         entry_weights = weight
+    X = np.ascontiguousarray(X, dtype=np.float64)
     return Problem(
         X=X,
         n_categories=categories,
@@ -133,8 +135,9 @@ def make_problem(
 def make_values(X: NDArray[Any], n_channels: int, seed: int) -> NDArray[np.float64]:
     """Values that depend on X, with noise, standardised."""
     rng = np.random.default_rng(seed)
-    filled = np.nan_to_num(X, nan=0.7)
-    signal = np.sin(2 * filled) @ rng.normal(size=(X.shape[1], n_channels))
+    columns = np.sin(2 * np.nan_to_num(X, nan=0.7))
+    columns = (columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-9)
+    signal = columns @ rng.normal(size=(X.shape[1], n_channels))
     values = signal + rng.normal(size=(len(X), n_channels))
     return np.asarray((values - values.mean(0)) / values.std(0))
 

@@ -7,13 +7,13 @@ criterion of its two sides minus that of the node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ramify.ingest import BinnedFeatures
 
 MISSING = -1
@@ -33,10 +33,8 @@ def decode_codes(binned: BinnedFeatures) -> NDArray[np.int64]:
     codes[codes == np.iinfo(binned.dense_codes.dtype).max] = MISSING
     for slot, feature in enumerate(binned.sparse_features):
         codes[:, feature] = binned.sparse_default[slot]
-    for row in range(binned.n_rows):
-        entries = slice(binned.sparse_indptr[row], binned.sparse_indptr[row + 1])
-        features = binned.sparse_features[binned.sparse_slot[entries]]
-        codes[row, features] = binned.sparse_code[entries]
+    rows = np.repeat(np.arange(binned.n_rows), np.diff(binned.sparse_indptr))
+    codes[rows, binned.sparse_features[binned.sparse_slot]] = binned.sparse_code
     codes[codes == np.iinfo(np.uint32).max] = MISSING
     return codes
 
@@ -90,7 +88,7 @@ class Reference:
 
     @property
     def n_channels(self) -> int:
-        return self.gradient.shape[1]
+        return int(self.gradient.shape[1])
 
     def criterion(self, G: NDArray[Any], H: NDArray[Any]) -> NDArray[Any]:
         """Sum over the last axis of G^2 / (H + lambda)."""
@@ -104,11 +102,12 @@ class Reference:
 
     def gains(self, rows: NDArray[Any], left: Mask) -> NDArray[Any]:
         """Gain of each split in `left`, of shape (n_splits, n_rows)."""
-        g, h = self.gradient[rows], self.hessian[rows]
-        indicator = left.astype(np.float64)
-        other = 1.0 - indicator
-        sides = self.criterion(indicator @ g, indicator @ h) + self.criterion(other @ g, other @ h)
-        return np.asarray(sides - self.base_score(rows))
+        sums = np.hstack([self.gradient[rows], self.hessian[rows]])
+        score = np.zeros(len(left))
+        for side in (left, ~left):
+            totals = side.astype(np.float64) @ sums
+            score += self.criterion(totals[:, : self.n_channels], totals[:, self.n_channels :])
+        return score - self.base_score(rows)
 
     def gain(self, rows: NDArray[Any], left: Mask) -> float:
         return float(self.gains(rows, left[None, :])[0])
@@ -152,7 +151,7 @@ class Reference:
         codes = self.codes[rows, feature]
         is_missing = codes == MISSING
         present = np.unique(codes[~is_missing])
-        below = (codes[None, :] <= present[:-1, None]) & ~is_missing
+        below: Mask = (codes[None, :] <= present[:-1, None]) & ~is_missing
         if not is_missing.any() or present.size == 0:
             return below
         return np.concatenate([below, below | is_missing, ~is_missing[None, :]])
@@ -160,11 +159,9 @@ class Reference:
     def subset_candidates(self, rows: NDArray[Any], feature: int) -> Mask:
         """All proper subsets of the node's categories, with the missing rows on either side."""
         items = self.category_items(rows, feature)
-        choices = [
-            (False, *choice) for choice in product([False, True], repeat=len(items) - 1)
-        ][1:]  # the first chooses nothing
-        left = [np.any([item for item, c in zip(items, choice) if c], axis=0) for choice in choices]
-        return np.array(left, dtype=bool).reshape(len(left), len(rows))
+        chosen = np.array(list(product([False, True], repeat=len(items) - 1)))[1:]
+        left: Mask = chosen.astype(int) @ np.array(items[1:], dtype=int).reshape(-1, len(rows)) > 0
+        return left
 
     def category_items(self, rows: NDArray[Any], feature: int) -> list[Mask]:
         """Rows of each category of the node, and the missing ones last."""
@@ -200,6 +197,18 @@ class Reference:
         chosen = chosen[chosen.any(axis=1) & ~chosen.all(axis=1)]
         return np.asarray((chosen.astype(int) @ items.astype(int)) > 0)
 
+    def ordered_candidates(self, rows: NDArray[Any], feature: int) -> Mask:
+        """Categories in order of their mean, cut anywhere: the best subsets of one channel."""
+        items = np.array(self.category_items(rows, feature))
+        has_missing = bool((self.codes[rows, feature] == MISSING).any())
+        categories = items[:-1] if has_missing else items
+        G, H = categories @ self.gradient[rows, 0], categories @ self.hessian[rows, 0]
+        order = np.argsort(np.where(H > 0, G / np.where(H > 0, H, 1.0), 0.0))
+        below = np.logical_or.accumulate(categories[order][:-1])
+        if not has_missing:
+            return below
+        return np.concatenate([below, below | items[-1], items[-1:]])
+
     def feature_candidates(self, rows: NDArray[Any], feature: int, greedy: bool) -> Mask:
         """The splits of one feature that the grower must do at least as well as."""
         if not self.binned.is_categorical[feature]:
@@ -207,25 +216,41 @@ class Reference:
         items = self.category_items(rows, feature)
         if len(items) < 2:
             return np.zeros((0, len(rows)), dtype=bool)
-        if self.n_channels == 1 and len(items) <= MAX_BRUTE_FORCE_CATEGORIES:
-            return self.subset_candidates(rows, feature)
-        if self.n_channels > 1 and greedy and len(items) <= MAX_GREEDY_CATEGORIES:
+        if self.n_channels == 1:
+            # Among subsets that min_samples_leaf allows, the best need not follow the means.
+            is_few = len(items) <= MAX_BRUTE_FORCE_CATEGORIES and self.rules.min_samples_leaf == 1
+            search = self.subset_candidates if is_few else self.ordered_candidates
+            return search(rows, feature)
+        if greedy and len(items) <= MAX_GREEDY_CATEGORIES:
             return self.greedy_candidates(rows, feature)
         return self.random_subsets(rows, feature)
 
-    def splits(self, rows: NDArray[Any], greedy: bool = True) -> Iterator[tuple[int, Mask, float]]:
-        """All allowed splits of a node: feature, side and gain."""
+    def feature_splits(
+        self, rows: NDArray[Any], feature: int, greedy: bool = True
+    ) -> tuple[Mask, NDArray[Any]]:
+        """All splits of one feature that leave enough rows on both sides, and their gains."""
         least = self.rules.min_samples_leaf
-        for feature in range(self.binned.n_features):
-            left = self.feature_candidates(rows, feature, greedy)
-            n_left = left.sum(axis=1)
-            left = left[(n_left >= least) & (len(rows) - n_left >= least)]
-            for side, gain in zip(left, self.gains(rows, left)):
-                yield feature, side, float(gain)
+        left = self.feature_candidates(rows, feature, greedy)
+        n_left = left.sum(axis=1)
+        left = left[(n_left >= least) & (len(rows) - n_left >= least)]
+        return left, self.gains(rows, left)
 
     def best_gain(self, rows: NDArray[Any], greedy: bool = True) -> float:
         """Gain of the best split, -inf if there is none."""
-        return max((gain for _, _, gain in self.splits(rows, greedy)), default=-np.inf)
+        features = range(self.binned.n_features)
+        return max(
+            float(self.feature_splits(rows, feature, greedy)[1].max(initial=-np.inf))
+            for feature in features
+        )
+
+    def best_split(self, rows: NDArray[Any]) -> tuple[float, int, Mask]:
+        """Give the best split as gain, feature (-1 if there is none) and side."""
+        best = (-np.inf, -1, np.zeros(len(rows), dtype=bool))
+        for feature in range(self.binned.n_features):
+            left, gains = self.feature_splits(rows, feature)
+            if gains.max(initial=-np.inf) > best[0]:
+                best = (float(gains.max()), feature, left[gains.argmax()])
+        return best
 
     def can_split(self, rows: NDArray[Any], depth: int, root: NDArray[Any]) -> bool:
         """Tell whether a node may be split at all, whatever the gain."""
@@ -260,15 +285,14 @@ class Reference:
         nodes: list[ReferenceNode] = []
 
         def visit(rows: NDArray[Any], depth: int) -> None:
-            found = max(self.splits(rows), key=lambda split: split[2], default=None)
+            gain, feature, left = self.best_split(rows)
             if (
                 not self.can_split(rows, depth, root)
-                or found is None
-                or found[2] < self.least_gain(root)
+                or feature < 0
+                or gain < self.least_gain(root)
             ):
-                nodes.append(ReferenceNode(rows, -1, 0.0, False, np.zeros(0, bool), 0.0))
+                nodes.append(ReferenceNode(rows, -1, 0.0, False, left, 0.0))
                 return
-            feature, left, gain = found
             is_missing = self.codes[rows, feature] == MISSING
             missing_left = left[is_missing].any() if is_missing.any() else left.mean() >= 0.5
             threshold = self.threshold(rows, feature, left)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from agreement import assert_agrees, assert_identical, assert_same_gains
 from problems import WEIGHTS, mixed_problem, numeric_problem
+
 from ramify import _core
 
 pytestmark = pytest.mark.kernel
@@ -24,7 +25,7 @@ def large_problem(weights, missing):
 
 @cache
 def large_mixed_problem(weights):
-    return mixed_problem(N_ROWS, n_channels=5, weights=weights, seed=8)
+    return mixed_problem(6_000, n_channels=5, weights=weights, seed=8)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_subtracted_histograms_give_the_best_splits(weights, missing, l2_regular
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_subtraction_goes_together_with_sparse_and_categorical_features(weights):
     problem = large_mixed_problem(weights)
-    settings = {"max_depth": 3}
+    settings = {"max_depth": 2}
     assert_agrees(problem.grow(**settings), problem, **settings)
 
 
@@ -90,7 +91,7 @@ def test_every_instruction_set_finds_the_best_splits(
     if not _core.use_instruction_set(name):
         pytest.skip(f"this machine has no {name}")
     assert _core.instruction_set() == name
-    problem = numeric_problem(n_channels=n_channels, weights=weights, missing=True, seed=9)
+    problem = numeric_problem(120, 4, n_channels, weights=weights, missing=True, seed=9)
     for histogram_min_rows in (1, 10**9):
         settings = {
             "histogram_min_rows": histogram_min_rows,

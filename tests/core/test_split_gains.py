@@ -36,7 +36,12 @@ def test_every_split_is_the_best_for_any_kind_of_codes(
         n_channels=5, max_bins=max_bins, weights=weights, missing=missing, seed=1
     )
     assert problem.binned.dense_codes.dtype == (np.uint32 if max_bins is None else np.uint8)
-    settings = {"l2_regularization": l2_regularization, "histogram_min_rows": 60}
+    settings = {
+        "l2_regularization": l2_regularization,
+        "histogram_min_rows": 60,
+        "min_samples_leaf": 2,
+        "max_depth": 5,
+    }
     assert_agrees(problem.grow(**settings), problem, **settings)
 
 
@@ -62,8 +67,24 @@ def test_double_precision_gains_agree_to_the_rounding_of_the_channels(
     problem = numeric_problem(
         n_channels=9, max_bins=max_bins, weights=weights, missing=True, seed=3
     )
-    settings = {"double_precision": True, "l2_regularization": l2_regularization}
+    settings = {
+        "double_precision": True,
+        "l2_regularization": l2_regularization,
+        "min_samples_leaf": 4,
+    }
     assert_agrees(problem.grow(**settings), problem, **settings)
+
+
+@pytest.mark.parametrize("l2_regularization", [0.0, 2.0])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_double_precision_gains_have_nine_digits(weights, l2_regularization):
+    problem = numeric_problem(n_channels=5, max_bins=None, weights=weights, seed=3)
+    settings = {
+        "double_precision": True,
+        "l2_regularization": l2_regularization,
+        "min_samples_leaf": 8,
+    }
+    assert_agrees(problem.grow(**settings), problem, tolerance=(1e-9, 1e-12), **settings)
 
 
 @pytest.mark.parametrize("l2_regularization", [0.0, 2.0])

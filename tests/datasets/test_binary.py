@@ -1,9 +1,12 @@
+import contextlib
 import io
 import struct
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from scipy.io import loadmat, savemat
 
@@ -183,6 +186,19 @@ def test_text_in_rda_is_a_feature_but_not_an_output(tmp_path):
 def test_damaged_rda_is_a_format_error(write, raw):
     with pytest.raises(DataFormatError, match="expected"):
         read_rda(write("toy.rda", raw), targets=["a"])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damage=st.lists(st.tuples(st.floats(0, 0.999), st.binary(max_size=3)), min_size=1))
+@pytest.mark.filterwarnings("ignore")
+def test_rda_damaged_at_random_is_read_or_refused(tmp_path, damage):
+    raw = bytearray(rda(tmp_path, "toy", FRAME.assign(w=["p", "q"])).read_bytes())
+    for place, piece in damage:
+        start = int(place * len(raw))
+        raw[start : start + len(piece)] = piece
+    (tmp_path / "damaged.rda").write_bytes(raw)
+    with contextlib.suppress(ValueError):  # also where the columns asked for have lost their name
+        assert read_rda(tmp_path / "damaged.rda", targets=["s", "t"]).n_outputs == 2
 
 
 def test_rda_without_pyreadr_says_what_to_install(write, monkeypatch):

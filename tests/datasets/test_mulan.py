@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 
@@ -91,12 +89,9 @@ def test_malformed_or_unsafe_xml_is_refused(write, xml):
     assert DAMAGED_XML[xml] in str(caught.value)
 
 
-def test_entities_that_grow_without_bound_are_refused_at_once(write):
-    arff, xml = write("toy.arff", ARFF), write("toy.xml", BILLION_LAUGHS)
-    start = time.process_time()
+def test_entities_that_grow_without_bound_are_refused_unexpanded(write):
     with pytest.raises(DataFormatError, match="document type declaration"):
-        read_mulan(arff, xml)
-    assert time.process_time() - start < 1.0  # the expansion would never end
+        read_mulan(write("toy.arff", ARFF), write("toy.xml", BILLION_LAUGHS))
 
 
 def test_sparse_row_that_starts_with_a_comma_is_reported_or_skipped(write):

@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from ramify.datasets import DataFormatError, DataFormatWarning, read_svmlight
+from ramify.datasets._files import SkippedLines
+from ramify.datasets._svmlight import _quick_rows, _strict_rows
 
 
 def test_labels_and_features_are_read_sparsely(write):
@@ -121,3 +125,31 @@ def test_wrong_option_says_what_is_allowed(write, options, message):
 def test_file_without_rows_is_an_error(write, text):
     with pytest.raises(DataFormatError, match=r"empty|at least one row"):
         read_svmlight(write("toy.svm", text))
+
+
+TOKENS = st.one_of(
+    st.sampled_from(
+        ["0", "1,2", "1,1", ",", "0:1", "1:2.5", "3:1e3", "2:nan", "2:?", "1:1_0", "4:"]
+    ),
+    st.text(alphabet="012:,.-e? \t\x1f\xa0\u0663", max_size=5),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(TOKENS, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=3))
+def test_quick_parser_accepts_nothing_the_strict_one_reads_otherwise(rows):
+    rows = [row for row in (row.rstrip() for row in rows) if row]
+    numbers = list(range(1, len(rows) + 1))
+    try:
+        quick = _quick_rows(rows, numbers)
+    except ValueError:
+        return
+    strict = _strict_rows(rows, numbers, SkippedLines("rows", "raise"))
+    for field in quick.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(quick, field), getattr(strict, field))
+
+
+def test_quick_parser_takes_ordinary_rows():
+    rows = _quick_rows(["0,2 1:0.5 3:1", " 2:4", "1"], [1, 2, 3])
+    assert rows.values.tolist() == [0.5, 1.0, 4.0]
+    assert rows.label_counts.tolist() == [2, 0, 1]

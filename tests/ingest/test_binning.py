@@ -183,6 +183,13 @@ def test_frequent_values_have_their_own_bins_and_the_rest_is_even():
     assert others.max() <= 2 * others.mean()
 
 
+def test_a_value_that_just_overfills_a_bin_has_its_own():
+    rest = np.random.default_rng(0).uniform(size=900)
+    X = np.concatenate([np.full(120, 0.5), rest])[:, None]
+    binned = bin_numeric(X, 10)
+    assert 0.5 in binned.bin_low[binned.bin_low == binned.bin_high]
+
+
 def test_more_frequent_values_than_bins_between_them_still_make_legal_bins():
     X = np.repeat(np.arange(9.0), [100, 1, 100, 1, 100, 1, 100, 1, 100])[:, None]
     binned = bin_numeric(X, 6)
@@ -197,9 +204,14 @@ def test_infinities_are_outer_bins():
     assert_array_equal(code_matrix(binned)[:, 0], [0, 1, 3, 2])
 
 
-def test_negative_zero_is_zero():
-    binned = bin_numeric(np.array([[-0.0], [0.0], [1.0]]), 255)
-    assert binned.bin_low.size == 2
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_negative_zero_is_zero(as_sparse):
+    X = np.array([[-0.0, -0.0], [0.0, 1.0], [1.0, 1.0]])
+    if as_sparse:  # every entry is stored, -0.0 too
+        indices, indptr = np.tile([0, 1], 3), np.array([0, 2, 4, 6])
+        X = sparse.csr_array((X.ravel(), indices, indptr), shape=(3, 2))
+    binned = bin_numeric(X, 255)
+    assert_array_equal(binned.bin_low, [0, 1, 0, 1])
     assert not np.signbit(binned.bin_low).any()
 
 

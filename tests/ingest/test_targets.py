@@ -191,6 +191,7 @@ def test_one_class_is_one_channel_of_ones():
         [1, None, 0],
         pd.Series([1, None, 0], dtype="Int64"),
         pl.Series([1, None, 0]),
+        pl.Series([1.0, NAN, 0.0]),
     ],
 )
 def test_rows_without_a_class_are_masked(y):

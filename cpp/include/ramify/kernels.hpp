@@ -27,7 +27,41 @@ struct WalkTask {
     double* norms = nullptr;   // OUT (n_groups,)
 };
 
-// The same with one weight per channel: scores[j] = sum over channels of
+// The rows of a node in the order of one feature: code in the high 16 bits, row in the low 16.
+inline uint32_t list_entry(uint32_t code, uint32_t row) { return code << 16 | row; }
+inline uint32_t list_code(uint32_t entry) { return entry >> 16; }
+inline uint32_t list_row(uint32_t entry) { return entry & 0xffff; }
+
+// Prefix sums over such a list: norms[i] = |A_i|^2, A_i the sum over `initial` and entries 0..i.
+struct ListWalkTask {
+    Blocks gradient;                    // IN
+    const uint32_t* entries = nullptr;  // IN (n_entries,)
+    int64_t n_entries = 0;
+    const uint32_t* initial = nullptr;  // IN entries that belong to every prefix
+    int64_t n_initial = 0;
+    float* norms = nullptr;  // OUT (n_entries,), with room for 3 more
+};
+
+// The largest norms[i] * factors[i] over i in [begin, end) where the code changes after entry i;
+// negative if there is none.
+struct ListBestTask {
+    const uint32_t* entries = nullptr;  // IN, end + 1 of them
+    const float* norms = nullptr;       // IN
+    const float* factors = nullptr;     // IN
+    int64_t begin = 0, end = 0;
+};
+
+// Moves the entries of the left child to the front, the others behind them, both in order.
+// moves[row]: the row's place in its child, plus kRightChild if it goes right.
+struct ListSplitTask {
+    uint32_t* entries = nullptr;  // IN OUT
+    int64_t n_entries = 0;
+    const uint16_t* moves = nullptr;  // IN
+    uint32_t* spill = nullptr;        // scratch (n_entries,)
+};
+constexpr uint16_t kRightChild = 0x8000;
+
+// As WalkTask with one weight per channel: scores[j] = sum over channels of
 // A^2 / (HA + lambda) + (G - A)^2 / (H - HA + lambda), 0 where a side has no weight.
 struct WeightedWalkTask {
     WalkTask walk;                          // norms: OUT scores
@@ -72,12 +106,25 @@ struct WeightedScanTask {
     float* scores = nullptr;  // IN OUT (n_bins,)
 };
 
+// bins[k]: the first bin whose largest value is not below values[k], or the last one.
+constexpr int kFindTogether = 16;
+struct FindBinsTask {
+    const double* values = nullptr;  // IN (kFindTogether,)
+    const double* high = nullptr;    // IN (n_bins,) ascending
+    int32_t n_bins = 0;              // at least 1
+    int32_t* bins = nullptr;         // OUT (kFindTogether,)
+};
+
 struct Kernels {
     const char* isa;
     void (*walk)(const WalkTask&);
     void (*walk_double)(const WalkTask&);
     void (*walk_weighted)(const WeightedWalkTask&);
     void (*walk_weighted_double)(const WeightedWalkTask&);
+    void (*walk_list)(const ListWalkTask&);
+    float (*best_of_list)(const ListBestTask&);
+    void (*split_list)(const ListSplitTask&);
+    void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);
     void (*scan_weighted)(const WeightedScanTask&);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import compress
 
 import numpy as np
@@ -15,8 +16,9 @@ from ramify.datasets._tokens import RowError, Token, next_value, shown, split_va
 
 _BLOCK_VALUES = 1_000_000  # values held as Python strings at a time
 _NEEDS_CARE = re.compile(r"""['"\\%{}]""")
-_ENTRY = r"[ \t]*+\d{1,9}+[ \t]++[^\s,{}'\"\\%]++[ \t]*+"
-_SPARSE_LINE = re.compile(rf"\{{(?:{_ENTRY}(?:,{_ENTRY})*+|[ \t]*+)\}}", re.ASCII)
+# Without re.ASCII, \s is what str.split takes for white space: the quick parser relies on it.
+_ENTRY = r"[ \t]*+[0-9]{1,9}+[ \t]++[^\s,{}'\"\\%]++[ \t]*+"
+_SPARSE_LINE = re.compile(rf"\{{(?:{_ENTRY}(?:,{_ENTRY})*+|[ \t]*+)\}}")
 _INDEX = re.compile(r"\s*+(\d++)(?:\s++|$)", re.ASCII)
 _WEIGHT = re.compile(r",\s*+\{[^{}]*+\}$")
 _NO_WEIGHTS = "instance weights are not supported; remove the weight {...} at the end of the line"
@@ -65,12 +67,10 @@ def _stack(blocks: list[Block], n_columns: int) -> Block:
 def _read_block(
     rows: list[str], numbers: list[int], encoders: list[Encoder], skipped: SkippedLines
 ) -> Block:
-    try:
-        if rows[0].startswith("{"):
-            return _quick_sparse(rows, encoders)
-        return _quick_dense(rows, encoders)
-    except ValueError:
-        return _strict_rows(rows, numbers, encoders, skipped)
+    quick = _quick_sparse if rows[0].startswith("{") else _quick_dense
+    with suppress(ValueError):
+        return quick(rows, encoders)
+    return _strict_rows(rows, numbers, encoders, skipped)
 
 
 def _quick_dense(rows: list[str], encoders: list[Encoder]) -> NDArray[np.float64]:

@@ -188,6 +188,8 @@ def _load_rda(path: FilePath) -> pd.DataFrame:
             path=path,
         )
     frame: pd.DataFrame = next(iter(frames.values()))
+    if not frame.columns.is_unique:
+        raise DataFormatError("expected distinct column names, got some twice", path=path)
     return frame
 
 

@@ -139,7 +139,7 @@ class SkippedLines:
         """Raise `DataFormatError`, or count the line."""
         error = DataFormatError(message, path=self.path, line=line)
         if self._on_error == "raise":
-            raise error
+            raise error from None
         self._first = self._first or error
         self.count += 1
 

@@ -6,6 +6,7 @@ A line is ``3,17 4:0.5 9:1``: labels, then ascending feature indices with values
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,9 +27,10 @@ from ramify.datasets._tokens import RowError, parse_number, parse_numbers, shown
 
 _BLOCK_LINES = 20_000
 _MAX_INDEX = 2**31 - 1
-_LINE = re.compile(
-    r"(\d{1,9}(?:,\d{1,9})*+(?=[ \t]|$))?+((?:[ \t]*+\d{1,9}:[^\s:,]++(?=[ \t]|$))*+)", re.ASCII
-)
+# Without re.ASCII, \s is what str.split takes for white space: the quick parser relies on it.
+_LABELS = r"[0-9]{1,9}(?:,[0-9]{1,9})*+(?=[ \t]|$)"
+_FEATURE = r"[ \t]*+[0-9]{1,9}:[^\s:,]++(?=[ \t]|$)"
+_LINE = re.compile(rf"({_LABELS})?+((?:{_FEATURE})*+)")
 _INTEGER = re.compile(r"\d{1,10}", re.ASCII)
 _HEADER = re.compile(r"(\d{1,9})\s+([1-9]\d{0,8})\s+([1-9]\d{0,8})", re.ASCII)
 
@@ -195,10 +197,9 @@ def _read_rows(lines: list[str], start: int, skipped: SkippedLines) -> _Rows:
 
 
 def _read_block(texts: list[str], numbers: list[int], skipped: SkippedLines) -> _Rows:
-    try:
+    with suppress(ValueError):
         return _quick_rows(texts, numbers)
-    except ValueError:
-        return _strict_rows(texts, numbers, skipped)
+    return _strict_rows(texts, numbers, skipped)
 
 
 def _quick_rows(texts: list[str], numbers: list[int]) -> _Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, ClassVar
 
@@ -13,6 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import projections
+from ramify.estimators.parameter_storage import (
+    class_weight_from_json,
+    class_weight_to_json,
+    parameter_to_json,
+)
 from ramify.estimators.parameters import check_parameters
 from ramify.ingest import (
     BinnedData,
@@ -23,6 +29,9 @@ from ramify.ingest import (
     ingest_sample_weight,
 )
 
+#: The core takes no more.
+_MOST_THREADS = 1024
+
 
 class MultiOutputEstimator(BaseEstimator):
     """Base of all estimators.
@@ -31,7 +40,9 @@ class MultiOutputEstimator(BaseEstimator):
     """
 
     # Parameters of the constructor that model files store by a function of their own.
-    _stored_specially: ClassVar[frozenset[str]] = frozenset({"projection", "random_state"})
+    _stored_specially: ClassVar[frozenset[str]] = frozenset(
+        {"class_weight", "projection", "random_state"}
+    )
 
     _features: FeatureSchema
     _targets: TargetSchema
@@ -81,7 +92,14 @@ class MultiOutputEstimator(BaseEstimator):
 
     def _encode(self, X: Any) -> EncodedX:
         check_is_fitted(self)
-        return self._features.encode(X, estimator_name=type(self).__name__)
+        if not isinstance(X, BinnedData):
+            return self._features.encode(X, estimator_name=type(self).__name__)
+        if X.schema is not self._features and X.schema.to_json() != self._features.to_json():
+            raise ValueError(
+                "A BinnedData must have the features and categories of the one that "
+                f"{type(self).__name__} was fitted with; got {X!r} with others. Pass X as it is."
+            )
+        return X.encoded
 
     def _read_weights(self, sample_weight: Any, targets: Targets) -> NDArray[np.float64] | None:
         weights = ingest_sample_weight(sample_weight, targets.values.shape[0], targets.schema)
@@ -93,7 +111,8 @@ class MultiOutputEstimator(BaseEstimator):
         return weights
 
     def _n_threads(self) -> int:
-        return int(joblib.effective_n_jobs(getattr(self, "n_jobs", None)))
+        n_jobs = int(joblib.effective_n_jobs(getattr(self, "n_jobs", None)))
+        return min(n_jobs, _MOST_THREADS)
 
     def _rng(self) -> np.random.Generator:
         state = self.random_state
@@ -121,57 +140,57 @@ class MultiOutputEstimator(BaseEstimator):
 
     def _metadata(self) -> dict[str, Any]:
         """Everything but the arrays, as JSON."""
-        parameters = {
-            name: _plain(value)
-            for name, value in self.get_params(deep=False).items()
-            if name not in self._stored_specially
-        }
-        state = getattr(self, "random_state", None)
+        given = self.get_params(deep=False)
+        state = given.get("random_state")
+        projection = projections.resolve(given.get("projection"))
         metadata: dict[str, Any] = {
             "estimator": type(self).__name__,
-            "parameters": parameters,
-            "random_state": int(state) if isinstance(state, (int, np.integer)) else None,
+            "parameters": {
+                name: parameter_to_json(name, value)
+                for name, value in given.items()
+                if name not in self._stored_specially
+            },
             "features": self._features.to_json(),
             "targets": self._targets.to_json(),
         }
-        if "projection" in self.get_params(deep=False):
-            projection = projections.resolve(self.projection)
-            metadata["projection"] = projections.to_json(projection)
-        return metadata
+        special = {
+            "class_weight": class_weight_to_json(given.get("class_weight")),
+            "projection": None if projection is None else projections.to_json(projection),
+            "random_state": int(state) if isinstance(state, numbers.Integral) else None,
+        }
+        return metadata | {name: special[name] for name in special if name in given}
 
     @classmethod
-    def _from_metadata(cls, metadata: dict[str, Any]) -> Any:
-        """Make an unfitted estimator with the stored parameters and schemas."""
+    def _from_metadata(cls, metadata: dict[str, Any], n_features: int, n_channels: int) -> Any:
+        """Make an unfitted estimator with the stored parameters and schemas.
+
+        Parameters
+        ----------
+        metadata : dict
+            What `_metadata` gave, or anything else.
+        n_features, n_channels : int
+            As the arrays of the model have it; a description of others is not built.
+        """
         names = set(cls._get_param_names())
-        parameters = metadata["parameters"]
+        arguments = metadata["parameters"]
         expected = names - cls._stored_specially
-        if not isinstance(parameters, dict) or set(parameters) != expected:
+        if not isinstance(arguments, dict) or set(arguments) != expected:
             raise ValueError(f"Expected the parameters {sorted(expected)}.")
-        arguments = dict(parameters)
+        if "class_weight" in names:
+            arguments["class_weight"] = class_weight_from_json(metadata["class_weight"])
+        if "projection" in names:
+            stored = metadata["projection"]
+            arguments["projection"] = None if stored is None else projections.from_json(stored)
         if "random_state" in names:
             arguments["random_state"] = metadata["random_state"]
-        if "projection" in names:
-            arguments["projection"] = projections.from_json(metadata["projection"])
         estimator = cls(**arguments)
         check_parameters(estimator)
-        estimator._remember(
-            FeatureSchema.from_json(metadata["features"]),
-            TargetSchema.from_json(metadata["targets"]),
-        )
+        features, targets = metadata["features"], metadata["targets"]
+        if not isinstance(features, dict) or features.get("n_features") != n_features:
+            raise ValueError(f"Expected a description of {n_features} features.")
+        if not isinstance(targets, dict) or not 1 <= int(targets["n_outputs"]) <= n_channels:
+            raise ValueError(f"Expected a description of at most {n_channels} outputs.")
+        estimator._remember(FeatureSchema.from_json(features), TargetSchema.from_json(targets))
+        if estimator._targets.n_channels != n_channels:
+            raise ValueError(f"Expected a description of outputs with {n_channels} channels.")
         return estimator
-
-
-def _plain(value: Any) -> Any:
-    """Turn a parameter into JSON types; NumPy scalars and arrays become Python's."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        raise TypeError(
-            "A model with a dict as parameter (class_weight) cannot be stored with it; set it to "
-            "None after fitting, or use pickle."
-        )
-    return value

@@ -47,8 +47,8 @@ def _is_int(value: Any, low: int, high: int | None = None) -> bool:
     return (
         isinstance(value, numbers.Integral)
         and not isinstance(value, (bool, np.bool_))
-        and value >= low
-        and (high is None or value <= high)
+        and int(value) >= low
+        and (high is None or int(value) <= high)
     )
 
 
@@ -230,7 +230,7 @@ def check_parameters(estimator: Any) -> None:
 def documented(cls: T) -> T:
     """Write the parameters of the constructor into the class docstring at ``{parameters}``."""
     entries = []
-    for name, argument in list(signature(cls.__init__).parameters.items())[1:]:
+    for name, argument in signature(cls).parameters.items():
         if argument.kind is Argument.VAR_KEYWORD:
             raise TypeError(f"{cls.__name__} must name its parameters")
         parameter = PARAMETERS[name]

@@ -17,6 +17,8 @@ _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TreeRegressor, Tree
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a file, whole or not at all.
 
+    The file holds the parameters, too. A `random_state` that is no integer is stored as None.
+
     Parameters
     ----------
     model : estimator

@@ -125,11 +125,11 @@ def assemble(
     n_rows: int,
     categories: NDArray[Any],
     bins: Bins,
-    dense: Sequence[tuple[int, NDArray[Any]]],
+    dense_features: NDArray[np.int32],
+    tiles: NDArray[Any],
     listed: ListedCodes,
-    max_bins: int | None,
 ) -> BinnedFeatures:
-    """Put bins, dense code columns and listed codes together.
+    """Put bins, tiles of dense codes and listed codes together.
 
     Parameters
     ----------
@@ -137,13 +137,10 @@ def assemble(
     categories : ndarray of shape (n_features,)
         Number of categories, NUMERIC for numeric features.
     bins : Bins
-    dense : sequence of (feature, codes of shape (n_rows,)), features ascending
+    dense_features : ndarray of shape (n_dense,), int32, ascending
+    tiles : ndarray of shape (ceil(n_dense / 4), n_rows, 4)
     listed : ListedCodes
-    max_bins : int or None
     """
-    tiles = np.zeros((-(-len(dense) // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
-    for place, (_, codes) in enumerate(dense):
-        tiles[place // TILE, :, place % TILE] = codes
     indptr, slots, listed_codes = _by_row(listed, n_rows)
     return BinnedFeatures(
         n_rows=n_rows,
@@ -152,7 +149,7 @@ def assemble(
         bin_offsets=bins.offsets,
         bin_low=bins.low,
         bin_high=bins.high,
-        dense_features=np.array([feature for feature, _ in dense], dtype=np.int32),
+        dense_features=dense_features,
         dense_codes=tiles,
         sparse_features=listed.features.astype(np.int32),
         sparse_default=listed.default.astype(np.uint32),
@@ -160,6 +157,14 @@ def assemble(
         sparse_slot=slots,
         sparse_code=listed_codes,
     )
+
+
+def tile_columns(columns: Sequence[NDArray[Any]], n_rows: int, dtype: Any) -> NDArray[Any]:
+    """Arrange dense code columns, each of shape (n_rows,), in tiles of four."""
+    tiles = np.zeros((-(-len(columns) // TILE), n_rows, TILE), dtype=dtype)
+    for place, codes in enumerate(columns):
+        tiles[place // TILE, :, place % TILE] = codes
+    return tiles
 
 
 def _by_row(
@@ -171,5 +176,4 @@ def _by_row(
         (listed.codes.astype(np.uint32), (listed.rows, listed.slots)),
         shape=(n_rows, listed.features.size),
     ).tocsr()
-    by_row.sort_indices()
     return by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32), by_row.data

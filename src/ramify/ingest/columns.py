@@ -218,7 +218,7 @@ def _read_untyped(series: nw.Series[Any], where: str) -> Column:
 
 
 def _with_nulls(series: nw.Series[Any]) -> list[object]:
-    """List the values with None for nulls, which some back ends lose in dictionary columns."""
+    """List the values with None for nulls, whatever the back end puts in their place."""
     nulls = series.is_null().to_list()
     return [None if gone else value for value, gone in zip(series.to_list(), nulls)]
 
@@ -229,8 +229,10 @@ def _read_categorical(series: nw.Series[Any], where: str) -> Column:
     if declared is not None:
         usable = all(isinstance(c, str | bool | np.bool_ | Real) for c in declared)
         if not usable:  # intervals, dates: known by how they print
-            declared = [str(category) for category in declared]
-            values = [None if value is None else str(value) for value in values]
+            # Looked up, because a column with nulls may list 0.0 where its type declares 0.
+            text = {category: str(category) for category in declared}
+            declared = list(text.values())
+            values = [None if value is None else text[value] for value in values]
     column = read_objects(values, where)
     order = None if declared is None else tuple(declared)
     if isinstance(column, LabelColumn):

@@ -23,6 +23,7 @@ from ramify.ingest.binned import (
     assemble,
     dense_dtype,
     is_stored_sparse,
+    tile_columns,
 )
 from ramify.ingest.quantiles import cut_into_bins
 
@@ -100,7 +101,9 @@ def bin_sparse(encoded: Sparse, categories: NDArray[Any], max_bins: int | None) 
     )
     dtype = dense_dtype(max_bins)
     dense = [(f, column(f).astype(dtype)) for f in np.flatnonzero(~is_listed).tolist()]
-    return assemble(n_rows, categories, bins, dense, listed_codes, max_bins)
+    dense_features = np.array([feature for feature, _ in dense], dtype=np.int32)
+    tiles = tile_columns([codes for _, codes in dense], n_rows, dense_dtype(max_bins))
+    return assemble(n_rows, categories, bins, dense_features, tiles, listed_codes)
 
 
 def _sort_values(

@@ -126,7 +126,6 @@ def _sparse_labels(matrix: CSR) -> Targets:
             f"A sparse Y of a classifier must hold only 0 and 1 (one column per label); got "
             f"{wrong}. Use a dense Y for several classes per output, or a regressor."
         )
-    matrix = matrix.copy()
     matrix.eliminate_zeros()
     schema = TargetSchema.build("multilabel", matrix.shape[1], (_ZERO_ONE,), is_sparse=True)
     return Targets(schema, matrix, None)
@@ -220,7 +219,7 @@ def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
         )
     if np.isinf(matrix.data).any():
         raise _infinite()
-    return matrix.astype(np.float64)
+    return matrix.astype(np.float64, copy=True)
 
 
 def _read_numbers(

@@ -2,10 +2,11 @@
 
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
 from ramify.model.storage import ModelFileError, read_model, write_model
-from ramify.model.structure import TreeStructure
+from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
 from ramify.model.trees import Trees
 
 __all__ = [
+    "STRUCTURE_DTYPES",
     "DenseLeaves",
     "Leaves",
     "ModelFileError",

@@ -35,19 +35,19 @@ class DenseLeaves:
     @property
     def n_leaves(self) -> int:
         """Number of leaves."""
-        return self.leaf_values.shape[0]
+        return int(self.leaf_values.shape[0])
 
     @property
     def n_channels(self) -> int:
         """Number of channels of the outputs."""
-        return self.leaf_values.shape[1]
+        return int(self.leaf_values.shape[1])
 
     def predict(self, leaves: NDArray[Any]) -> NDArray[np.float64]:
-        """Outputs of rows that fell into the given leaves, of shape (n_rows, n_channels)."""
+        """Give the outputs of rows by their leaves, of shape (n_rows, n_channels)."""
         return np.take(self.leaf_values, leaves, axis=0)
 
     def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sums of weights and of weighted outputs, each of shape (n_leaves, stop - start)."""
+        """Sum weights and weighted outputs, each of shape (n_leaves, stop - start)."""
         values = self.leaf_values[:, start:stop]
         shared = self.leaf_weights.shape[1] == 1
         weights = self.leaf_weights if shared else self.leaf_weights[:, start:stop]
@@ -63,12 +63,17 @@ class DenseLeaves:
         """Rebuild and check leaves from named arrays."""
         values = _expect(arrays, "leaf_values", np.float64, 2)
         weights = _expect(arrays, "leaf_weights", np.float64, 2)
-        if values.shape[0] != n_leaves:
-            raise ValueError(f"Expected {n_leaves} leaf values; got {values.shape[0]}.")
+        if values.shape[0] != n_leaves or values.shape[1] < 1 or np.isinf(values).any():
+            raise ValueError(
+                f"Expected finite values (or NaN) of {n_leaves} leaves; got the shape "
+                f"{values.shape}."
+            )
         if weights.shape not in (values.shape, (n_leaves, 1)):
             raise ValueError(
                 f"Expected leaf weights of shape {values.shape}; got {weights.shape}."
             )
+        if not np.all((weights >= 0) & np.isfinite(weights)):
+            raise ValueError("Expected leaf weights to be finite and not negative.")
         return cls(values, weights)
 
 
@@ -117,13 +122,13 @@ class RowLeaves:
         )
 
     def predict(self, leaves: NDArray[Any]) -> CSR:
-        """Outputs of rows that fell into the given leaves: csr (n_rows, n_channels)."""
+        """Give the outputs of rows by their leaves: csr (n_rows, n_channels)."""
         hit, place = np.unique(leaves, return_inverse=True)
         values: CSR = sparse.csr_array(self._row_means[hit] @ self.targets)
         return values[place]
 
     def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sums of weights and of weighted outputs, each of shape (n_leaves, stop - start)."""
+        """Sum weights and weighted outputs, each of shape (n_leaves, stop - start)."""
         weights = self.row_weights[self.leaf_rows]
         totals = np.add.reduceat(weights, self.leaf_offsets[:-1])
         means = (self._row_means @ self.targets[:, start:stop]).toarray()
@@ -155,12 +160,12 @@ class RowLeaves:
             raise ValueError("Expected the shape of the training outputs to fit their weights.")
         _expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
         _expect_offsets(indptr, int(shape[0]), indices.size, "target_indptr", least=0)
-        if data.size != indices.size:
-            raise ValueError("Expected as many target values as target indices.")
+        if data.size != indices.size or not np.all(np.isfinite(data)):
+            raise ValueError("Expected as many finite target values as target indices.")
         _expect_below(rows, int(shape[0]), "leaf_rows")
         _expect_below(indices, int(shape[1]), "target_indices")
-        if not np.all(weights[rows] > 0):
-            raise ValueError("Expected the rows in leaves to have positive weights.")
+        if not np.all((weights[rows] > 0) & np.isfinite(weights[rows])):
+            raise ValueError("Expected the rows in leaves to have positive, finite weights.")
         targets: CSR = sparse.csr_array(
             (data, indices, indptr), shape=(int(shape[0]), int(shape[1]))
         )

@@ -111,12 +111,16 @@ def _check_header(
             f"{where} is damaged: its digest does not fit its content. Restore it from a copy."
         )
     try:
-        metadata = json.loads(text)
+        metadata = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{where} is damaged: its metadata is no JSON.") from error
     if not isinstance(metadata, dict):
         raise ModelFileError(f"{where} is damaged: its metadata is no JSON object.")
     return metadata
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:

@@ -97,37 +97,54 @@ class TreeStructure:
         index = np.cumsum(self.is_leaf, dtype=np.int32) - np.int32(1)
         return np.where(self.is_leaf, index, np.int32(-1))
 
+    @property
+    def _tree_start(self) -> NDArray[np.int64]:
+        """Root of each node's tree, of shape (n_nodes,)."""
+        return np.repeat(self.tree_offsets[:-1], np.diff(self.tree_offsets))
+
+    def children(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Inner nodes, their left and their right children, counted over all trees."""
+        inner = np.flatnonzero(~self.is_leaf)
+        return inner, inner + 1, self._tree_start[inner] + self.right[inner]
+
     @cached_property
     def parent(self) -> NDArray[np.int32]:
         """Parent of each node, counted within its tree, -1 for roots; of shape (n_nodes,)."""
         parent = np.full(self.n_nodes, -1, dtype=np.int32)
-        for start, stop in zip(self.tree_offsets[:-1], self.tree_offsets[1:]):
-            inner = np.flatnonzero(~self.is_leaf[start:stop])
-            parent[start + inner + 1] = inner
-            parent[start + self.right[start + inner]] = inner
+        inner, left, right = self.children()
+        parent[left] = parent[right] = inner - self._tree_start[inner]
         return parent
+
+    @cached_property
+    def subtree_end(self) -> NDArray[np.int64]:
+        """The node after the last one below each node, over all trees; of shape (n_nodes,)."""
+        inner, _, right = self.children()
+        last = np.arange(self.n_nodes)
+        last[inner] = right
+        # Going right from any node ends in the last node of its subtree, a leaf; every round
+        # doubles the number of steps.
+        while not np.array_equal(further := last[last], last):
+            last = further
+        return last + 1
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """Depth of each node, 0 for roots; of shape (n_nodes,)."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        for start, stop in zip(self.tree_offsets[:-1], self.tree_offsets[1:]):
-            parents = self.parent[start:stop]
-            tree = depth[start:stop]
-            for node in range(1, tree.size):
-                tree[node] = tree[parents[node]] + 1
-        return depth
+        return self.n_enclosing(~self.is_leaf).astype(np.int32)
+
+    def n_enclosing(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the chosen nodes above each node, itself not included; of shape (n_nodes,)."""
+        nodes = np.flatnonzero(chosen)
+        begins = np.bincount(nodes + 1, minlength=self.n_nodes + 1)
+        ends = np.bincount(self.subtree_end[nodes], minlength=self.n_nodes + 1)
+        counts: NDArray[np.int64] = np.cumsum(begins - ends)[: self.n_nodes]
+        return counts
 
     @cached_property
     def leaf_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """First leaf below each node and the one after the last, each of shape (n_nodes,)."""
-        first = np.cumsum(self.is_leaf) - self.is_leaf
-        last = first + 1
-        for start, stop in zip(self.tree_offsets[:-1], self.tree_offsets[1:]):
-            for node in range(stop - 1, start - 1, -1):
-                if self.feature[node] >= 0:
-                    last[node] = last[start + self.right[node]]
-        return first, last
+        before = np.concatenate([[0], np.cumsum(self.is_leaf)])
+        return before[:-1], before[self.subtree_end]
 
     @cached_property
     def predictor(self) -> _core.Predictor:
@@ -172,9 +189,9 @@ class TreeStructure:
         per_tree = self.weight[self.tree_offsets[:-1]]
         scale = np.repeat(1.0 / per_tree, np.diff(self.tree_offsets))
         inner = ~self.is_leaf
-        gains = np.bincount(
+        gains: NDArray[np.float64] = np.bincount(
             self.feature[inner], weights=(self.gain * scale)[inner], minlength=self.n_features
-        )
+        ).astype(np.float64)  # integers if there is no split
         total = gains.sum()
         return gains / total if total > 0 else gains
 
@@ -201,11 +218,18 @@ class TreeStructure:
                     f"{array.ndim}-dimensional {array.dtype.name}."
                 )
         structure = cls(**{name: np.ascontiguousarray(arrays[name]) for name in STRUCTURE_DTYPES})
-        for name in ("n_samples", "weight", "impurity", "gain"):
-            if getattr(structure, name).size != structure.n_nodes:
-                raise ValueError(f"Expected {name} to have one value per node.")
-        _ = structure.predictor
+        _ = structure.predictor  # checks whatever leads rows down the trees
+        structure._check_statistics()
         return structure
+
+    def _check_statistics(self) -> None:
+        for name in ("n_samples", "weight", "impurity", "gain"):
+            values = getattr(self, name)
+            if values.size != self.n_nodes or not np.all(np.isfinite(values)):
+                raise ValueError(f"Expected {name} to have one finite value per node.")
+        roots = self.tree_offsets[:-1]
+        if self.n_samples.min() < 1 or self.weight.min() < 0 or self.weight[roots].min() <= 0:
+            raise ValueError("Expected every node to have rows, and every tree a positive weight.")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.to_arrays()

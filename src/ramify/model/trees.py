@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,12 @@ from ramify.model.structure import TreeStructure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Outputs handled at a time where all of them at once could be too many.
-_OUTPUT_BLOCK = 64
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+
+#: Channels handled at a time where all of them at once could be too many.
+_CHANNEL_BLOCK = 64
+#: Relative size of what sums of rounded numbers leave behind.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class Trees:
     structure: TreeStructure
     leaves: Leaves
 
-    def apply(self, X: Any, n_threads: int = 1) -> NDArray[np.int32]:
+    def apply(self, X: NDArray[Any] | CSR, n_threads: int = 1) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree.
 
         Parameters
@@ -48,7 +52,7 @@ class Trees:
         """
         n_trees = self.structure.tree_offsets.size - 1
         nodes = np.empty((X.shape[0], n_trees), dtype=np.int32)
-        if sparse.issparse(X):
+        if isinstance(X, sparse.csr_array):
             self.structure.predictor.apply_csr(
                 X.indptr.astype(np.int64, copy=False),
                 X.indices.astype(np.int32, copy=False),
@@ -60,33 +64,32 @@ class Trees:
             self.structure.predictor.apply_dense(X, nodes, n_threads)
         return nodes
 
-    def predict(self, X: Any, n_threads: int = 1) -> Any:
-        """Outputs of the first tree: ndarray or csr_array of shape (n_rows, n_channels)."""
+    def predict(self, X: NDArray[Any] | CSR, n_threads: int = 1) -> Any:
+        """Predict with the first tree: ndarray or csr_array of shape (n_rows, n_channels)."""
         nodes = self.apply(X, n_threads)[:, 0]
         return self.leaves.predict(self.structure.leaf_index[nodes])
 
-    def output_importances(self) -> NDArray[np.float64]:
-        """Importance of each feature for each channel, of shape (n_channels, n_features).
+    def channel_gains(self) -> NDArray[np.float64]:
+        """Sum up what each feature's splits take off each channel's squared deviations.
 
-        The part that each feature's splits take off a channel's sum of squared deviations; a
-        row adds up to 1, or to 0 if no split tells anything about the channel.
+        Returns
+        -------
+        ndarray of shape (n_channels, n_features), float64
+            A row of zeros if no split tells anything about the channel.
         """
-        structure = self.structure
-        first, last = structure.leaf_ranges
-        inner = np.flatnonzero(~structure.is_leaf)
-        tree_start = np.repeat(structure.tree_offsets[:-1], np.diff(structure.tree_offsets))
-        left, right = inner + 1, tree_start[inner] + structure.right[inner]
-        importances = np.zeros((self.leaves.n_channels, structure.n_features))
-        for start in range(0, self.leaves.n_channels, _OUTPUT_BLOCK):
-            stop = min(start + _OUTPUT_BLOCK, self.leaves.n_channels)
-            scores = _scores(*self.leaves.leaf_sums(start, stop), first, last)
+        structure, n_channels = self.structure, self.leaves.n_channels
+        inner, left, right = structure.children()
+        features = structure.feature[inner]
+        totals = np.zeros((n_channels, structure.n_features))
+        for start in range(0, n_channels, _CHANNEL_BLOCK):
+            stop = min(start + _CHANNEL_BLOCK, n_channels)
+            scores = _centred_scores(*self.leaves.leaf_sums(start, stop), structure)
             gains = np.maximum(scores[left] + scores[right] - scores[inner], 0.0)
             for k in range(stop - start):
-                importances[start + k] = np.bincount(
-                    structure.feature[inner], weights=gains[:, k], minlength=structure.n_features
+                totals[start + k] = np.bincount(
+                    features, weights=gains[:, k], minlength=structure.n_features
                 )
-        totals = importances.sum(axis=1, keepdims=True)
-        return np.divide(importances, totals, out=np.zeros_like(importances), where=totals > 0)
+        return totals
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""
@@ -102,21 +105,36 @@ class Trees:
             If anything is absent, of another type or shape, or out of range.
         """
         structure = TreeStructure.from_arrays(arrays)
-        kinds = {"dense": DenseLeaves, "rows": RowLeaves}
-        if leaves_kind not in kinds:
-            raise ValueError(f"Expected leaves to be 'dense' or 'rows'; got {leaves_kind!r:.40}.")
-        return cls(structure, kinds[leaves_kind].from_arrays(arrays, structure.n_leaves))
+        if leaves_kind == DenseLeaves.kind:
+            return cls(structure, DenseLeaves.from_arrays(arrays, structure.n_leaves))
+        if leaves_kind == RowLeaves.kind:
+            return cls(structure, RowLeaves.from_arrays(arrays, structure.n_leaves))
+        raise ValueError(f"Expected leaves to be 'dense' or 'rows'; got {leaves_kind!r:.40}.")
 
 
-def _scores(
-    weights: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
+def _centred_scores(
+    weights: NDArray[np.float64], sums: NDArray[np.float64], structure: TreeStructure
 ) -> NDArray[np.float64]:
-    """G^2 / H of every node and channel, from sums over the leaves below it."""
+    """G^2 / H of every node and channel, where G is a sum of deviations from the mean.
+
+    Parameters
+    ----------
+    weights, sums : ndarray of shape (n_leaves, n_channels)
+        Sums of weights and of weighted outputs in each leaf.
+    structure : TreeStructure
+    """
+    total = weights.sum(axis=0)
+    mean = np.divide(sums.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+    deviations = sums - weights * mean
+    is_rounding = np.abs(deviations) <= _ROUNDING * np.abs(weights * mean)
+    deviations[is_rounding] = 0.0
+    first, last = structure.leaf_ranges
     up_to = np.zeros((2, sums.shape[0] + 1, sums.shape[1]))
     np.cumsum(weights, axis=0, out=up_to[0, 1:])
-    np.cumsum(sums, axis=0, out=up_to[1, 1:])
-    totals, gradients = up_to[:, last] - up_to[:, first]
-    return np.divide(gradients**2, totals, out=np.zeros_like(totals), where=totals > 0)
+    np.cumsum(deviations, axis=0, out=up_to[1, 1:])
+    node_weights, node_sums = up_to[:, last] - up_to[:, first]
+    # A difference of running totals leaves a trace of weight where there is none.
+    has_weight = node_weights > _ROUNDING * total
+    scores = np.zeros(node_sums.shape)
+    np.divide(node_sums**2, node_weights, out=scores, where=has_weight)
+    return scores

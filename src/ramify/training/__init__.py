@@ -1,7 +1,8 @@
 """The training loops: from validated data to fitted models."""
 
+from ramify.training.data import TrainingData
 from ramify.training.pruning import F_TEST_LEVELS
-from ramify.training.tree import TrainingData, TreeSettings, fit_tree
+from ramify.training.tree import TreeSettings, fit_tree
 from ramify.training.validation import cross_validated_level
 
 __all__ = [

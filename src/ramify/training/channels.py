@@ -1,7 +1,12 @@
-"""From targets to the channels a tree is grown on: scaling, the view, and weights."""
+"""From targets to the channels a tree is grown on: scaling, the view, and weights.
+
+The core works in float32. Its channels are therefore centred, come in units of their standard
+deviation, and weights in units of the largest one.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,11 +15,31 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ramify.projections import Projection, ProjectionContext, View
+from ramify.training.moments import Moments, channel_moments, row_blocks
 
 if TYPE_CHECKING:
-    from ramify.ingest import Targets
+    from ramify.training.data import TrainingData
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+    Scaled: TypeAlias = NDArray[np.float32] | CSR
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors that bring all channels to the order of 1.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_channels,), float64
+    unit : float
+        Unit of the scaled outputs that all channels share, a power of two: squares of scaled
+        outputs times unit^2 are squares in the units of Y, or of normalised outputs.
+    moments : Moments
+    """
+
+    factors: NDArray[np.float64]
+    unit: float
+    moments: Moments
 
 
 @dataclass(frozen=True)
@@ -28,180 +53,132 @@ class Channels:
     row_weights : ndarray of shape (n_rows,), float32, or None
     entry_weights : ndarray of shape (n_rows, n_channels), float32, or None
         0 where a target is not observed.
-    rows : ndarray, int32
-        Rows that carry weight.
     """
 
-    gradient: NDArray[np.float32] | CSR
+    gradient: Scaled
     row_weights: NDArray[np.float32] | None
     entry_weights: NDArray[np.float32] | None
-    rows: NDArray[np.int32]
 
 
-def output_scales(targets: Targets, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Inverse standard deviation of each channel (1 if constant), of shape (n_channels,).
+def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
+    """Choose the factors: inverse standard deviations, or one factor for all channels.
 
-    Scaled so, every output has variance 1 on the training rows (paper 004, below eq. 1).
+    With `normalize`, every output has variance 1 on the training rows (paper 004, below eq. 1);
+    constant ones are left alone.
     """
-    mean, square = _moments(targets, weights)
-    variance = np.maximum(square - mean**2, 0.0)
-    # A variance this far below the squares it comes from is rounding.
-    is_constant = variance <= 1e-13 * square
-    return np.where(is_constant, 1.0, 1.0 / np.sqrt(np.where(is_constant, 1.0, variance)))
+    moments = channel_moments(data.targets, data.weights)
+    std = moments.std
+    if normalize:
+        return Scaling(1.0 / np.where(std > 0, std, 1.0), 1.0, moments)
+    unit = 1.0
+    if data.targets.schema.kind == "regression" and std.max() > 0:
+        unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
+    return Scaling(np.full(std.size, 1.0 / unit), unit, moments)
 
 
 def make_channels(
-    targets: Targets,
-    weights: NDArray[np.float64] | None,
-    scales: NDArray[np.float64] | None,
-    view: View,
-    used_rows: NDArray[np.int32],
+    data: TrainingData,
+    scaling: Scaling,
+    projection: Projection | None,
+    rng: np.random.Generator,
+    round_number: int = 0,
 ) -> Channels:
-    """Apply a view to the scaled targets.
+    """Draw a view of the outputs and show the scaled targets through it.
 
     Parameters
     ----------
-    targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
-    scales : ndarray of shape (n_channels,) or None
-    view : View
-    used_rows : ndarray, int32
-        Candidates; those without any weight are left out.
+    data : TrainingData
+    scaling : Scaling
+    projection : Projection or None
+        None: all outputs.
+    rng : numpy.random.Generator
+    round_number : int
+        The tree of a forest or the round of boosting.
     """
-    values = targets.values
-    if not isinstance(values, np.ndarray):
-        if view.kind == "all":
-            scaled = values if scales is None else sparse.csr_array(values * scales[None, :])
-            return _finish(scaled.astype(np.float32), weights, None, used_rows)
-        channels = view.apply(_scaled(values, scales), None, weights)
-        return _weighted(channels, view.apply_weights(weights), None, used_rows)
-    if view.kind == "mixing":
-        scaled_values = _scaled(values, scales)
-        channels = view.apply(scaled_values, targets.observed, weights)
-        return _weighted(channels, view.apply_weights(weights), None, used_rows)
-    channels = _selected(targets, weights, scales, view)
-    selected = None if view.kind == "all" else view.selected
-    row_weights, entry_weights = weights, None
-    if weights is not None and weights.ndim == 2:
-        row_weights, entry_weights = None, _columns(weights, selected)
-    if targets.observed is not None:
-        observed = _columns(targets.observed, selected)
-        if entry_weights is not None:
-            entry_weights = np.where(observed, entry_weights, 0.0)
-        elif row_weights is not None:
-            entry_weights, row_weights = np.where(observed, row_weights[:, None], 0.0), None
-        else:
-            entry_weights = observed.astype(np.float64)
-    return _weighted(channels, row_weights, entry_weights, used_rows)
-
-
-def draw_view(
-    projection: Projection | None,
-    targets: Targets,
-    weights: NDArray[np.float64] | None,
-    scales: NDArray[np.float64] | None,
-    rng: np.random.Generator,
-    round_number: int = 0,
-) -> View:
-    """Draw the view of the outputs that one tree sees."""
+    targets, weights = data.targets, data.weights
+    scaled = _scaled_targets(data, scaling)
     if projection is None:
-        return View.of_all(targets.schema.n_channels)
-    context = ProjectionContext(
-        round=round_number,
-        rng=rng,
-        values=_scaled(targets.values, scales),
-        channel_offsets=targets.schema.channel_offsets,
-        observed=targets.observed,
-        weights=weights,
-    )
-    return projection.draw(context)
-
-
-def _moments(
-    targets: Targets, weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted mean and mean square of each channel over its observed entries."""
-    values = targets.values
-    if not isinstance(values, np.ndarray):
-        row_weights = np.ones(values.shape[0]) if weights is None else weights
-        total = row_weights.sum()
-        return row_weights @ values / total, row_weights @ values.power(2) / total
-    if targets.observed is None and (weights is None or weights.ndim == 1):
-        return (
-            np.average(values, axis=0, weights=weights),
-            np.average(values**2, axis=0, weights=weights),
+        view = View.of_all(targets.schema.n_channels)
+    else:
+        context = ProjectionContext(
+            round=round_number,
+            rng=rng,
+            values=scaled,
+            channel_offsets=targets.schema.channel_offsets,
+            observed=targets.observed,
+            weights=weights,
         )
-    entry_weights = np.ones(values.shape) if weights is None else weights
-    entry_weights = entry_weights[:, None] if entry_weights.ndim == 1 else entry_weights
-    if targets.observed is not None:
-        entry_weights = entry_weights * targets.observed
-    totals = np.broadcast_to(entry_weights, values.shape).sum(axis=0)
-    safe = np.where(totals > 0, totals, 1.0)
-    return (
-        (entry_weights * values).sum(axis=0) / safe,
-        (entry_weights * values**2).sum(axis=0) / safe,
-    )
+        view = projection.draw(context)
+    row_weights = _row_weights(data, view)
+    if view.kind == "all" and isinstance(scaled, np.ndarray):
+        return _weighted(scaled, row_weights, _entry_weights(data, view))
+    if view.kind == "mixing" or isinstance(scaled, np.ndarray):
+        channels = view.apply(scaled, targets.observed, weights)
+        return _weighted(channels, row_weights, _entry_weights(data, view))
+    return Channels(_sparse_columns(scaled, view), row_weights, None)
 
 
-def _scaled(values: NDArray[np.float64] | CSR, scales: NDArray[np.float64] | None) -> Any:
-    if scales is None:
-        return values
-    if isinstance(values, np.ndarray):
-        return values * scales
-    return sparse.csr_array(values * scales[None, :])
+def _scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
+    """Scale the targets; centre them if they are dense, with 0 for what is not observed."""
+    values, observed = data.targets.values, data.targets.observed
+    if not isinstance(values, np.ndarray):
+        factors = scaling.factors.astype(np.float32)
+        entries = values.data.astype(np.float32) * factors[values.indices]
+        return sparse.csr_array((entries, values.indices, values.indptr), shape=values.shape)
+    scaled = np.empty(values.shape, dtype=np.float32)
+    for rows in row_blocks(*values.shape):
+        block = (values[rows] - scaling.moments.mean) * scaling.factors
+        scaled[rows] = block if observed is None else np.where(observed[rows], block, 0.0)
+    return scaled
 
 
-def _columns(array: NDArray[Any], selected: NDArray[np.int32] | None) -> NDArray[Any]:
-    return array if selected is None else array[:, selected]
+def _sparse_columns(scaled: CSR, view: View) -> CSR:
+    if view.selected is None:
+        return scaled
+    columns: CSR = sparse.csr_array(scaled[:, view.selected] * np.float32(view.scale))
+    columns.sort_indices()
+    return columns
 
 
-def _selected(
-    targets: Targets,
-    weights: NDArray[np.float64] | None,
-    scales: NDArray[np.float64] | None,
-    view: View,
-) -> NDArray[np.float32]:
-    """Scaled and centred columns of the view: float32 keeps more of what is near zero."""
-    selected = None if view.kind == "all" else view.selected
-    factors = np.ones(targets.schema.n_channels) if scales is None else scales
-    mean, _ = _moments(targets, weights)
-    columns = _columns(targets.values, selected)
-    shift, factor = _columns(mean[None, :], selected), _columns(factors[None, :], selected)
-    if view.kind == "selection":
-        factor = factor * view.scale
-    channels = np.empty(columns.shape, dtype=np.float32)
-    block = 4096  # rows at a time, so that no second float64 copy is made
-    for start in range(0, columns.shape[0], block):
-        rows = slice(start, start + block)
-        channels[rows] = (columns[rows] - shift) * factor
-    return channels
+def _row_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None:
+    """Weights that all channels of the view share, None if there are none or not one per row."""
+    weights = data.weights
+    if weights is not None and weights.ndim == 2:
+        weights = view.apply_weights(weights) if view.kind == "mixing" else None
+    elif data.targets.observed is not None and view.kind != "mixing":
+        weights = None
+    if weights is None:
+        return None
+    # A row whose weight lies all in outputs that the view does not see must find its leaf, too.
+    scaled = (weights / data.weight_unit).astype(np.float32)
+    return np.maximum(scaled, np.finfo(np.float32).tiny)
+
+
+def _entry_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None:
+    """Weights of single entries, None if all channels of a row share one."""
+    weights, observed = data.weights, data.targets.observed
+    if view.kind == "mixing" or (observed is None and (weights is None or weights.ndim == 1)):
+        return None
+    seen = slice(None) if view.selected is None else view.selected
+    if observed is not None:
+        entries = observed[:, seen].astype(np.float32, order="C")
+    else:
+        entries = np.ones((data.features.n_rows, view.n_channels), dtype=np.float32)
+    if weights is not None:
+        by_entry = weights[:, None] if weights.ndim == 1 else weights[:, seen]
+        for rows in row_blocks(*entries.shape):
+            entries[rows] *= by_entry[rows] / data.weight_unit
+    return entries
 
 
 def _weighted(
     channels: NDArray[np.float32],
-    row_weights: NDArray[np.float64] | None,
-    entry_weights: NDArray[np.float64] | None,
-    used_rows: NDArray[np.int32],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
 ) -> Channels:
-    channels = np.ascontiguousarray(channels, dtype=np.float32)
+    """Multiply the channels by their weights, in place."""
     if row_weights is not None:
-        channels = channels * row_weights[:, None].astype(np.float32)
+        channels *= row_weights[:, None]
     if entry_weights is not None:
-        channels = channels * entry_weights.astype(np.float32)
-    return _finish(channels, row_weights, entry_weights, used_rows)
-
-
-def _finish(
-    gradient: NDArray[np.float32] | CSR,
-    row_weights: NDArray[np.float64] | None,
-    entry_weights: NDArray[np.float64] | None,
-    used_rows: NDArray[np.int32],
-) -> Channels:
-    rows32 = None if row_weights is None else row_weights.astype(np.float32)
-    entries32 = None if entry_weights is None else entry_weights.astype(np.float32)
-    if entries32 is not None:
-        entries32 = np.ascontiguousarray(entries32)
-        used_rows = used_rows[entries32[used_rows].any(axis=1)]
-    if rows32 is not None:
-        used_rows = used_rows[rows32[used_rows] > 0]
-    return Channels(gradient, rows32, entries32, used_rows)
+        channels *= entry_weights
+    return Channels(channels, row_weights, entry_weights)

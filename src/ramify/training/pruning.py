@@ -58,13 +58,9 @@ def collapse(structure: TreeStructure, keep_split: NDArray[np.bool_]) -> TreeStr
         One tree.
     keep_split : ndarray of shape (n_nodes,), bool
     """
-    n = structure.n_nodes
-    kept = np.zeros(n, dtype=np.bool_)
-    kept[0] = True
-    for node in np.flatnonzero(~structure.is_leaf):
-        if kept[node] and keep_split[node]:
-            kept[node + 1] = kept[structure.right[node]] = True
-    split = kept & keep_split & ~structure.is_leaf
+    is_inner = ~structure.is_leaf
+    kept = structure.n_enclosing(is_inner & ~keep_split) == 0
+    split = kept & keep_split & is_inner
     number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     new_right = np.where(split, number[structure.right], np.int32(-1))
     return replace(

@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
-from ramify.model import DenseLeaves, Leaves, RowLeaves, Trees, TreeStructure
-from ramify.training.channels import Channels, draw_view, make_channels, output_scales
+from ramify.model import STRUCTURE_DTYPES, DenseLeaves, Leaves, RowLeaves, Trees, TreeStructure
+from ramify.training.channels import Channels, Scaling, make_channels, output_scaling
+from ramify.training.data import TrainingData
 from ramify.training.pruning import prune_by_f_test
 
 if TYPE_CHECKING:
-    from ramify.ingest import BinnedFeatures, Targets
+    from ramify.ingest import Targets
     from ramify.projections import Projection
+
+#: Channels whose weights are summed at a time.
+_CHANNEL_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -34,44 +38,6 @@ class TreeSettings:
     projection: Projection | None = None
     normalize_outputs: bool = False
     f_test_level: float | None = None
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Validated training data, binned once and shared by any number of trees.
-
-    Attributes
-    ----------
-    features : BinnedFeatures
-    n_categories : ndarray of shape (n_features,), int32
-    targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
-    """
-
-    features: BinnedFeatures
-    n_categories: NDArray[np.int32]
-    targets: Targets
-    weights: NDArray[np.float64] | None
-
-    def checked(self) -> _core.Binned:
-        """Hand the binned features to the core, which checks every index."""
-        f = self.features
-        is_byte = f.dense_codes.dtype == np.uint8
-        return _core.Binned(
-            n_rows=f.n_rows,
-            is_categorical=f.is_categorical,
-            bin_offsets=f.bin_offsets,
-            bin_low=f.bin_low,
-            bin_high=f.bin_high,
-            dense_features=f.dense_features,
-            codes_u8=f.dense_codes if is_byte else None,
-            codes_u32=None if is_byte else f.dense_codes,
-            sparse_features=f.sparse_features,
-            sparse_default=f.sparse_default,
-            sparse_indptr=f.sparse_indptr,
-            sparse_slot=f.sparse_slot,
-            sparse_code=f.sparse_code,
-        )
 
 
 def fit_tree(
@@ -93,15 +59,13 @@ def fit_tree(
     n_threads : int
         The tree does not depend on it.
     rows : ndarray, int32, optional
-        Rows to train on; all by default.
+        Rows to train on, among ``data.weighted_rows``; all of those by default.
 
     Returns
     -------
     Trees
         With one tree.
     """
-    if rows is None:
-        rows = np.arange(data.features.n_rows, dtype=np.int32)
     structure, ordered = grow_structure(data, settings, rng, n_threads=n_threads, rows=rows)
     if settings.f_test_level is not None:
         structure = prune_by_f_test(structure, settings.f_test_level)
@@ -114,16 +78,15 @@ def grow_structure(
     rng: np.random.Generator,
     *,
     n_threads: int,
-    rows: NDArray[np.int32],
+    rows: NDArray[np.int32] | None = None,
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
     """Grow the splits; also give the training rows, leaf after leaf."""
-    targets, weights = data.targets, data.weights
-    scales = output_scales(targets, weights) if settings.normalize_outputs else None
-    view = draw_view(settings.projection, targets, weights, scales, rng)
-    channels = make_channels(targets, weights, scales, view, rows)
-    params = _grow_params(settings, data, rng, n_threads)
-    grown = _grow(data.checked(), channels, params)
-    return _structure_of(grown, data.n_categories)
+    scaling = output_scaling(data, settings.normalize_outputs)
+    channels = make_channels(data, scaling, settings.projection, rng)
+    params = _grow_params(settings, data, scaling, rng)
+    params.n_threads = n_threads
+    grown = _grow(data.binned, channels, data.weighted_rows if rows is None else rows, params)
+    return _structure_of(grown, data, scaling)
 
 
 def fill_leaves(
@@ -170,40 +133,53 @@ def _leaf_weights(
     ordered: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
+    """Sum the weights in each leaf: one column if all channels share them."""
     if targets.observed is None and (weights is None or weights.ndim == 1):
         by_row = np.ones(ordered.size) if weights is None else weights[ordered]
         return np.add.reduceat(by_row, offsets[:-1])[:, None]
-    entries = np.ones((ordered.size, 1)) if weights is None else weights[ordered]
-    entries = entries[:, None] if entries.ndim == 1 else entries
-    if targets.observed is not None:
-        entries = entries * targets.observed[ordered]
-    sums: NDArray[np.float64] = np.add.reduceat(entries, offsets[:-1], axis=0)
+    n_channels = targets.schema.n_channels
+    sums = np.empty((offsets.size - 1, n_channels))
+    for start in range(0, n_channels, _CHANNEL_BLOCK):
+        block = slice(start, start + _CHANNEL_BLOCK)
+        entries: NDArray[Any] = np.ones((ordered.size, 1))
+        if weights is not None:
+            entries = weights[ordered][:, None] if weights.ndim == 1 else weights[ordered, block]
+        if targets.observed is not None:
+            entries = entries * targets.observed[ordered, block]
+        np.add.reduceat(entries, offsets[:-1], axis=0, out=sums[:, block])
     return sums
 
 
 def _grow_params(
-    settings: TreeSettings, data: TrainingData, rng: np.random.Generator, n_threads: int
+    settings: TreeSettings, data: TrainingData, scaling: Scaling, rng: np.random.Generator
 ) -> _core.GrowParams:
+    """Translate the settings into the units of the channels."""
     params = _core.GrowParams()
     params.max_depth = -1 if settings.max_depth is None else settings.max_depth
     params.max_leaf_nodes = -1 if settings.max_leaf_nodes is None else settings.max_leaf_nodes
     params.min_samples_split = settings.min_samples_split
     params.min_samples_leaf = settings.min_samples_leaf
-    params.min_impurity_decrease = settings.min_impurity_decrease
+    params.min_impurity_decrease = min(
+        settings.min_impurity_decrease / scaling.unit**2, np.finfo(np.float64).max
+    )
     params.max_features = settings.max_features or data.features.n_features
     params.random_cuts = settings.random_cuts
-    params.l2_regularization = settings.l2_regularization
+    params.l2_regularization = settings.l2_regularization / data.weight_unit
     params.double_precision = settings.exact
     params.seed = int(rng.integers(2**63))
-    params.n_threads = n_threads
     return params
 
 
-def _grow(binned: _core.Binned, channels: Channels, params: _core.GrowParams) -> _core.GrownTree:
+def _grow(
+    binned: _core.Binned,
+    channels: Channels,
+    rows: NDArray[np.int32],
+    params: _core.GrowParams,
+) -> _core.GrownTree:
     gradient = channels.gradient
     if isinstance(gradient, np.ndarray):
         return _core.grow_dense(
-            binned, gradient, channels.row_weights, channels.entry_weights, channels.rows, params
+            binned, gradient, channels.row_weights, channels.entry_weights, rows, params
         )
     return _core.grow_sparse(
         binned,
@@ -212,33 +188,40 @@ def _grow(binned: _core.Binned, channels: Channels, params: _core.GrowParams) ->
         gradient.indices.astype(np.int32, copy=False),
         gradient.data,
         channels.row_weights,
-        channels.rows,
+        rows,
         params,
     )
 
 
 def _structure_of(
-    grown: _core.GrownTree, n_categories: NDArray[np.int32]
+    grown: _core.GrownTree, data: TrainingData, scaling: Scaling
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
+    """Read the grown tree, in the units of the outputs and of the weights; and its rows."""
     n = grown.n_nodes
     nodes: dict[str, NDArray[Any]] = {
-        "feature": np.empty(n, np.int32),
-        "threshold": np.empty(n, np.float64),
-        "right": np.empty(n, np.int32),
-        "missing_left": np.empty(n, np.uint8),
-        "category_offset": np.empty(n, np.int64),
-        "n_samples": np.empty(n, np.int64),
-        "weight": np.empty(n, np.float64),
-        "impurity": np.empty(n, np.float64),
-        "gain": np.empty(n, np.float64),
+        name: np.empty(n, STRUCTURE_DTYPES[name])
+        for name in (
+            "feature",
+            "threshold",
+            "right",
+            "missing_left",
+            "category_offset",
+            "n_samples",
+            "weight",
+            "impurity",
+            "gain",
+        )
     }
     grown.write_nodes(**nodes)
+    nodes["weight"] *= data.weight_unit
+    for name in ("impurity", "gain"):
+        nodes[name] *= data.weight_unit * scaling.unit**2
     words = np.empty(grown.n_category_words, np.uint32)
     grown.write_category_words(words)
     ordered = np.empty(grown.n_rows, np.int32)
     grown.write_rows(ordered)
     structure = TreeStructure(
-        n_categories=np.ascontiguousarray(n_categories, dtype=np.int32),
+        n_categories=np.ascontiguousarray(data.n_categories, dtype=np.int32),
         tree_offsets=np.array([0, n], dtype=np.int64),
         category_words=words,
         **nodes,

@@ -1,0 +1,98 @@
+"""The named problems: every draw of a problem comes from a seed of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training and test data.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray of shape (n_train, p) and (n_test, p), C order
+    Y_train, Y_test : ndarray of shape (n_train, d) and (n_test, d), C order
+    """
+
+    X_train: Any
+    Y_train: Any
+    X_test: Any
+    Y_test: Any
+
+    def with_features_as(self, dtype: str) -> Split:
+        """Return the same data with X of another type."""
+        X_train = np.ascontiguousarray(self.X_train, dtype=dtype)
+        X_test = np.ascontiguousarray(self.X_test, dtype=dtype)
+        return Split(X_train, self.Y_train, X_test, self.Y_test)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A named source of data.
+
+    Parameters
+    ----------
+    name : str
+    n_train, n_test, n_features, n_outputs : int
+    draw : callable
+        Takes the number of the draw (0, 1, ...) and returns a `Split`, always the same.
+    """
+
+    name: str
+    n_train: int
+    n_test: int
+    n_features: int
+    n_outputs: int
+    draw: Callable[[int], Split]
+
+
+def dense_regression(
+    name: str, *, n_train: int, n_test: int, n_features: int, n_outputs: int
+) -> Problem:
+    """Describe targets of rank 5 that depend on 8 features in steps, interactions and waves.
+
+    The noise (0.3 of each target's deviation) and the share of useless features are such that a
+    tree of depth 8 reaches a test r2 of about 0.7 and a fully grown one about 0.5.
+    """
+
+    def draw(number: int) -> Split:
+        from ramify.datasets import make_correlated_targets
+
+        X, Y = make_correlated_targets(
+            n_train + n_test,
+            n_features,
+            n_outputs,
+            n_informative=min(8, n_features),
+            rank=min(5, n_outputs),
+            noise=0.3,
+            random_state=number,
+        )
+        return Split(*_cut(X, Y, n_train))
+
+    return Problem(name, n_train, n_test, n_features, n_outputs, draw)
+
+
+def _cut(X: NDArray[Any], Y: NDArray[Any], n_train: int) -> tuple[NDArray[Any], ...]:
+    """Cut rows into training and test, each with memory of its own."""
+    parts = X[:n_train], Y[:n_train], X[n_train:], Y[n_train:]
+    return tuple(part.copy(order="C") for part in parts)
+
+
+PROBLEMS: dict[str, Problem] = {
+    problem.name: problem
+    for problem in (
+        dense_regression("dense-300-8-3", n_train=300, n_test=100, n_features=8, n_outputs=3),
+        dense_regression(
+            "dense-10k-60-16", n_train=10_000, n_test=10_000, n_features=60, n_outputs=16
+        ),
+        dense_regression(
+            "dense-30k-120-100", n_train=30_000, n_test=10_000, n_features=120, n_outputs=100
+        ),
+    )
+}

@@ -1,0 +1,66 @@
+"""What is compared: the settings that all methods of a task obey, its problems and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kind of model to compare.
+
+    Parameters
+    ----------
+    name : str
+    settings : mapping of str to mapping
+        Options by name of the setting, in ramify's words; adapters translate them.
+    problems : tuple of str
+        The problems it runs on unless told otherwise.
+    metrics : tuple of str
+        Names in `benchmarks.versus.scores.METRICS`; methods are compared by the first.
+    """
+
+    name: str
+    settings: Mapping[str, Mapping[str, Any]]
+    problems: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="tree",
+            settings={"unlimited": {"max_depth": None}, "depth-8": {"max_depth": 8}},
+            problems=("dense-10k-60-16", "dense-30k-120-100"),
+            metrics=("r2",),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Work that every method gets alike.
+
+    Parameters
+    ----------
+    task, problem, setting : str
+        Names.
+    dtype : str
+        Type of X.
+    threads : int
+    """
+
+    task: str
+    problem: str
+    setting: str
+    dtype: str
+    threads: int
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the setting."""
+        return TASKS[self.task].settings[self.setting]

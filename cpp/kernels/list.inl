@@ -1,0 +1,108 @@
+// Presorted rows of small nodes: prefix norms, the best cut, and the split of a list.
+#pragma once
+
+#include "kernels/lanes.inl"
+#include "ramify/kernels.hpp"
+
+namespace ramify::RAMIFY_ISA {
+
+// Walks `B` blocks at once, so that their prefixes stay in registers.
+template <int N, int B>
+void walk_list_blocks(const ListWalkTask& task, const float* g, bool is_first) {
+    const int64_t stride = task.gradient.block_stride;
+    Lanes<N> prefix[B];
+    for (int b = 0; b < B; ++b) prefix[b] = Lanes<N>::zero();
+    for (int64_t i = 0; i < task.n_initial; ++i)
+        for (int b = 0; b < B; ++b)
+            prefix[b] = prefix[b] +
+                        Lanes<N>::load(g + b * stride + int64_t{list_row(task.initial[i])} * N);
+    auto step = [&](uint32_t entry) {
+        const float* row = g + int64_t{list_row(entry)} * N;
+        Lanes<N> square = Lanes<N>::zero();
+        for (int b = 0; b < B; ++b) {
+            prefix[b] = prefix[b] + Lanes<N>::load(row + b * stride);
+            square = square + prefix[b] * prefix[b];
+        }
+        return square.folded();
+    };
+    auto finish = [&](int64_t at, float4 norms) {
+        if (!is_first) {
+            float4 before;
+            std::memcpy(&before, task.norms + at, sizeof(before));
+            norms += before;
+        }
+        std::memcpy(task.norms + at, &norms, sizeof(norms));
+    };
+    int64_t i = 0;
+    for (; i + 4 <= task.n_entries; i += 4) {
+        const float4 a = step(task.entries[i]), b = step(task.entries[i + 1]),
+                     c = step(task.entries[i + 2]), d = step(task.entries[i + 3]);
+        finish(i, sums_of(a, b, c, d));
+    }
+    if (i == task.n_entries) return;
+    const int64_t left = task.n_entries - i;
+    const float4 none{};
+    const float4 a = step(task.entries[i]);
+    const float4 b = left > 1 ? step(task.entries[i + 1]) : none;
+    const float4 c = left > 2 ? step(task.entries[i + 2]) : none;
+    finish(i, sums_of(a, b, c, none));
+}
+
+template <int N>
+void walk_list(const ListWalkTask& task) {
+    int32_t block = 0;
+    const float* g = task.gradient.data;
+    auto run = [&](auto blocks) {
+        constexpr int B = decltype(blocks)::value;
+        walk_list_blocks<N, B>(task, g, block == 0);
+        block += B;
+        g += B * task.gradient.block_stride;
+    };
+    // Four blocks of sixteen fill half of the vector registers; the rest is for the squares.
+    while (task.gradient.n_blocks - block >= 4) run(Constant<4>{});
+    if (task.gradient.n_blocks - block == 3) return run(Constant<3>{});
+    if (task.gradient.n_blocks - block == 2) return run(Constant<2>{});
+    if (task.gradient.n_blocks - block == 1) run(Constant<1>{});
+}
+
+// Reads up to kWidth entries, norms and factors past the end; callers leave room for that.
+inline float best_of_list(const ListBestTask& task) {
+    using V = typename Native<kWidth>::type;
+    typedef uint32_t U __attribute__((vector_size(kWidth * 4)));
+    V best = V{} - 1.0f;
+    U lane;
+    for (int k = 0; k < kWidth; ++k) lane[k] = k;
+    for (int64_t i = task.begin; i < task.end; i += kWidth) {
+        U entry, next;
+        V norm, factor;
+        std::memcpy(&entry, task.entries + i, sizeof(U));
+        std::memcpy(&next, task.entries + i + 1, sizeof(U));
+        std::memcpy(&norm, task.norms + i, sizeof(V));
+        std::memcpy(&factor, task.factors + i, sizeof(V));
+        const U remaining = U{} + static_cast<uint32_t>(task.end - i);
+        const auto is_cut = ((entry ^ next) >= 0x10000u) & (lane < remaining);
+        const V score = is_cut ? norm * factor : V{} - 1.0f;
+        best = score > best ? score : best;
+    }
+    float result = best[0];
+    for (int k = 1; k < kWidth; ++k) result = best[k] > result ? best[k] : result;
+    return result;
+}
+
+inline void split_list(const ListSplitTask& task) {
+    uint32_t* left = task.entries;
+    uint32_t* right = task.spill;
+    for (int64_t i = 0; i < task.n_entries; ++i) {
+        const uint32_t entry = task.entries[i];
+        const uint16_t move = task.moves[list_row(entry)];
+        const uint32_t moved = (entry & 0xffff0000u) | (move & 0x7fffu);
+        const int64_t goes_right = move >> 15;
+        *left = moved;
+        *right = moved;
+        left += 1 - goes_right;
+        right += goes_right;
+    }
+    std::memcpy(left, task.spill, (right - task.spill) * sizeof(uint32_t));
+}
+
+}  // namespace ramify::RAMIFY_ISA

@@ -1,0 +1,364 @@
+"""The bindings refuse bad arguments and never crash the interpreter."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from core_tree import binned_arrays, make_params
+from problems import mixed_problem
+
+from ramify import _core
+
+pytestmark = pytest.mark.kernel
+
+N_ROWS, N_FEATURES, N_CHANNELS = 60, 9, 3
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return mixed_problem(N_ROWS, n_channels=N_CHANNELS)
+
+
+def changed(array, index, value):
+    result = array.copy()
+    result[index] = value
+    return result
+
+
+def run_isolated(code):
+    """Run code that may crash in an interpreter of its own; return its last word."""
+    header = "import numpy as np\nfrom ramify import _core\ntry:\n"
+    body = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    script = header + body + "except (TypeError, ValueError):\n    print('refused')\n"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return result.stdout.strip() or f"exit code {result.returncode}"
+
+
+BAD_BINNED = {
+    "no rows": ("n_rows", lambda a: 0),
+    "more rows than codes": ("n_rows", lambda a: N_ROWS + 1),
+    "negative rows": ("n_rows", lambda a: -1),
+    "rows beyond 32 bits": ("n_rows", lambda a: 2**40),
+    "bool mask": ("is_categorical", lambda a: a["is_categorical"].astype(bool)),
+    "a feature too few": ("is_categorical", lambda a: a["is_categorical"][:-1]),
+    "matrix mask": ("is_categorical", lambda a: a["is_categorical"][None]),
+    "int32 offsets": ("bin_offsets", lambda a: a["bin_offsets"].astype(np.int32)),
+    "short offsets": ("bin_offsets", lambda a: a["bin_offsets"][:-1]),
+    "falling offsets": ("bin_offsets", lambda a: changed(a["bin_offsets"], 2, -5)),
+    "offsets past the end": ("bin_offsets", lambda a: changed(a["bin_offsets"], -1, 10**9)),
+    "huge middle offset": ("bin_offsets", lambda a: changed(a["bin_offsets"], 3, 2**62)),
+    "short bin_low": ("bin_low", lambda a: a["bin_low"][:-1]),
+    "short bin_high": ("bin_high", lambda a: a["bin_high"][:-1]),
+    "float32 bins": ("bin_high", lambda a: a["bin_high"].astype(np.float32)),
+    "strided bins": ("bin_high", lambda a: np.repeat(a["bin_high"], 2)[::2]),
+    "feature out of range": ("dense_features", lambda a: changed(a["dense_features"], 0, 99)),
+    "negative feature": ("dense_features", lambda a: changed(a["dense_features"], 0, -1)),
+    "feature twice": (
+        "dense_features",
+        lambda a: changed(a["dense_features"], 0, a["dense_features"][1]),
+    ),
+    "no codes": ("codes_u8", lambda a: None),
+    "codes twice": ("codes_u32", lambda a: a["codes_u8"].astype(np.uint32)),
+    "signed codes": ("codes_u8", lambda a: a["codes_u8"].astype(np.int8)),
+    "a tile too few": ("codes_u8", lambda a: a["codes_u8"][:-1]),
+    "narrow tiles": ("codes_u8", lambda a: a["codes_u8"][:, :, :3].copy()),
+    "code that is no bin": ("codes_u8", lambda a: changed(a["codes_u8"], (0, 5, 0), 254)),
+    "sparse feature out of range": ("sparse_features", lambda a: a["sparse_features"] + 100),
+    "short defaults": ("sparse_default", lambda a: a["sparse_default"][:-1]),
+    "default that is no bin": ("sparse_default", lambda a: changed(a["sparse_default"], 0, 10**6)),
+    "short indptr": ("sparse_indptr", lambda a: a["sparse_indptr"][:-1]),
+    "negative indptr": ("sparse_indptr", lambda a: changed(a["sparse_indptr"], 1, -1)),
+    "indptr not from 0": ("sparse_indptr", lambda a: changed(a["sparse_indptr"], 0, 1)),
+    "falling indptr": ("sparse_indptr", lambda a: changed(a["sparse_indptr"], 30, 2**40)),
+    "slot out of range": ("sparse_slot", lambda a: changed(a["sparse_slot"], 0, 50)),
+    "negative slot": ("sparse_slot", lambda a: changed(a["sparse_slot"], 0, -1)),
+    "falling slots": ("sparse_slot", lambda a: np.ascontiguousarray(a["sparse_slot"][::-1])),
+    "short sparse codes": ("sparse_code", lambda a: a["sparse_code"][:-1]),
+    "sparse code that is no bin": ("sparse_code", lambda a: changed(a["sparse_code"], 0, 10**6)),
+    "signed sparse codes": ("sparse_code", lambda a: a["sparse_code"].astype(np.int64)),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_BINNED)
+def test_binned_refuses(problem, fault):
+    arguments = binned_arrays(problem.binned)
+    _core.Binned(**arguments)
+    name, change = BAD_BINNED[fault]
+    with pytest.raises((TypeError, ValueError)):
+        _core.Binned(**arguments | {name: change(arguments)})
+
+
+def dense_arguments(problem):
+    return {
+        "binned": problem.core,
+        "gradient": problem.gradient,
+        "row_weights": None,
+        "entry_weights": None,
+        "rows": problem.all_rows,
+        "params": make_params(N_FEATURES),
+    }
+
+
+ROW_WEIGHTS = np.ones(N_ROWS, np.float32)
+ENTRY_WEIGHTS = np.ones((N_ROWS, N_CHANNELS), np.float32)
+ROWS = np.arange(N_ROWS, dtype=np.int32)
+BAD_DENSE = {
+    "no binned": {"binned": None},
+    "no gradient": {"gradient": None},
+    "float64 gradient": {"gradient": np.zeros((N_ROWS, 3))},
+    "column-major gradient": {"gradient": np.zeros((N_ROWS, 3), np.float32, order="F")},
+    "gradient of one dimension": {"gradient": np.zeros(N_ROWS, np.float32)},
+    "a gradient row too few": {"gradient": np.zeros((N_ROWS - 1, 3), np.float32)},
+    "no channels": {"gradient": np.zeros((N_ROWS, 0), np.float32)},
+    "short row weights": {"row_weights": ROW_WEIGHTS[:-1]},
+    "zero row weight": {"row_weights": changed(ROW_WEIGHTS, 3, 0.0)},
+    "negative row weight": {"row_weights": changed(ROW_WEIGHTS, 3, -1.0)},
+    "NaN row weight": {"row_weights": changed(ROW_WEIGHTS, 3, np.nan)},
+    "float64 row weights": {"row_weights": ROW_WEIGHTS.astype(float)},
+    "both weights": {"row_weights": ROW_WEIGHTS, "entry_weights": ENTRY_WEIGHTS},
+    "narrow entry weights": {"entry_weights": np.ones((N_ROWS, 2), np.float32)},
+    "short entry weights": {"entry_weights": ENTRY_WEIGHTS[:-1]},
+    "no rows": {"rows": ROWS[:0]},
+    "row out of range": {"rows": changed(ROWS, 0, N_ROWS)},
+    "row out of range, weighted": {"rows": changed(ROWS, 0, N_ROWS), "row_weights": ROW_WEIGHTS},
+    "negative row": {"rows": changed(ROWS, 0, -1)},
+    "negative row, weighted": {"rows": changed(ROWS, 0, -1), "row_weights": ROW_WEIGHTS},
+    "int64 rows": {"rows": ROWS.astype(np.int64)},
+    "no params": {"params": None},
+}
+
+
+@pytest.mark.parametrize("fault", BAD_DENSE)
+def test_grow_dense_refuses(problem, fault):
+    arguments = dense_arguments(problem)
+    _core.grow_dense(**arguments)
+    with pytest.raises((TypeError, ValueError)):
+        _core.grow_dense(**arguments | BAD_DENSE[fault])
+
+
+INFINITE = {
+    "infinite row weight": {"row_weights": changed(ROW_WEIGHTS, 3, np.inf)},
+    "negative entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), -1.0)},
+    "NaN entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), np.nan)},
+    "infinite entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), np.inf)},
+    "NaN gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), np.nan)},
+    "infinite gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), np.inf)},
+    "overflowing gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), 3e38)},
+}
+
+
+@pytest.mark.parametrize("random_cuts", [False, True])
+@pytest.mark.parametrize("fault", INFINITE)
+def test_numbers_that_are_not_finite_never_crash(problem, fault, random_cuts):
+    """They may be refused; if they are not, the result is a tree over all rows."""
+    for l2_regularization in (0.0, 1.0):
+        params = make_params(
+            N_FEATURES, random_cuts=random_cuts, l2_regularization=l2_regularization
+        )
+        arguments = dense_arguments(problem) | {"params": params} | INFINITE[fault]
+        try:
+            grown = _core.grow_dense(**arguments)
+        except ValueError:
+            continue
+        rows = np.empty(grown.n_rows, np.int32)
+        grown.write_rows(rows)
+        assert np.array_equal(np.sort(rows), ROWS)
+
+
+BAD_PARAMS = [
+    ("max_depth", -2),
+    ("max_leaf_nodes", 0),
+    ("max_leaf_nodes", -2),
+    ("min_samples_split", 1),
+    ("min_samples_leaf", 0),
+    ("min_impurity_decrease", -1e-9),
+    ("min_impurity_decrease", np.nan),
+    ("min_impurity_decrease", np.inf),
+    ("max_features", 0),
+    ("max_features", N_FEATURES + 1),
+    ("l2_regularization", -1.0),
+    ("l2_regularization", np.nan),
+    ("l2_regularization", np.inf),
+    ("n_threads", 0),
+    ("n_threads", -1),
+    ("n_threads", 10**6),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMS)
+def test_growers_refuse_parameters_out_of_range(problem, name, value):
+    params = make_params(N_FEATURES, **{name: value})
+    with pytest.raises(ValueError, match=name):
+        _core.grow_dense(**dense_arguments(problem) | {"params": params})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_depth", 1.5), ("max_depth", "3"), ("n_threads", 2**40), ("seed", -1), ("seed", None)],
+)
+def test_parameters_of_the_wrong_type_are_refused(name, value):
+    with pytest.raises(TypeError):
+        setattr(_core.GrowParams(), name, value)
+
+
+def sparse_arguments(problem):
+    return {
+        "binned": problem.core,
+        "n_channels": 5,
+        "indptr": np.arange(N_ROWS + 1, dtype=np.int64),
+        "indices": (np.arange(N_ROWS) % 5).astype(np.int32),
+        "data": np.ones(N_ROWS, np.float32),
+        "row_weights": None,
+        "rows": problem.all_rows,
+        "params": make_params(N_FEATURES),
+    }
+
+
+BAD_SPARSE = {
+    "no channels": lambda a: {"n_channels": 0},
+    "too few channels": lambda a: {"n_channels": 4},
+    "short indptr": lambda a: {"indptr": a["indptr"][:-1]},
+    "negative indptr": lambda a: {"indptr": changed(a["indptr"], 1, -1)},
+    "indptr past the end": lambda a: {"indptr": changed(a["indptr"], -1, 99)},
+    "falling indptr": lambda a: {"indptr": changed(a["indptr"], 5, 50)},
+    "int32 indptr": lambda a: {"indptr": a["indptr"].astype(np.int32)},
+    "negative index": lambda a: {"indices": changed(a["indices"], 0, -1)},
+    "index out of range": lambda a: {"indices": changed(a["indices"], 0, 5)},
+    "short data": lambda a: {"data": a["data"][:-1]},
+    "float64 data": lambda a: {"data": a["data"].astype(float)},
+    "short weights": lambda a: {"row_weights": ROW_WEIGHTS[:-1]},
+    "zero weight": lambda a: {"row_weights": changed(ROW_WEIGHTS, 3, 0.0)},
+    "NaN weight": lambda a: {"row_weights": changed(ROW_WEIGHTS, 3, np.nan)},
+    "row out of range": lambda a: {"rows": changed(ROWS, 0, N_ROWS)},
+    "no threads": lambda a: {"params": make_params(N_FEATURES, n_threads=0)},
+}
+
+
+@pytest.mark.parametrize("fault", BAD_SPARSE)
+def test_grow_sparse_refuses(problem, fault):
+    arguments = sparse_arguments(problem)
+    _core.grow_sparse(**arguments)
+    with pytest.raises((TypeError, ValueError)):
+        _core.grow_sparse(**arguments | BAD_SPARSE[fault](arguments))
+
+
+def test_grown_tree_refuses_arrays_that_do_not_fit(problem):
+    grown = _core.grow_dense(**dense_arguments(problem))
+    read_only = np.empty(N_ROWS, np.int32)
+    read_only.flags.writeable = False
+    for rows in (np.empty(N_ROWS - 1, np.int32), np.empty(N_ROWS, np.int64), read_only):
+        with pytest.raises((TypeError, ValueError)):
+            grown.write_rows(rows)
+    with pytest.raises(ValueError):
+        grown.write_category_words(np.empty(grown.n_category_words + 1, np.uint32))
+    with pytest.raises(TypeError):
+        _core.GrownTree()
+
+
+def leaf_arguments():
+    """A tree of two leaves over four rows."""
+    return {
+        "values": np.ones((4, 2)),
+        "observed": np.ones((4, 2), np.uint8),
+        "row_weights": np.ones(4),
+        "entry_weights": np.ones((4, 2)),
+        "rows": np.arange(4, dtype=np.int32),
+        "leaf_offsets": np.array([0, 1, 4]),
+        "right": np.array([2, -1, -1], np.int32),
+        "leaf_index": np.array([-1, 0, 1], np.int32),
+        "means": np.empty((2, 2)),
+        "n_threads": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"values": np.ones((4, 2), np.float32)},
+        {"values": np.ones((3, 2))},
+        {"observed": np.ones((4, 3), np.uint8)},
+        {"observed": np.ones((4, 2), bool)},
+        {"row_weights": np.ones(3)},
+        {"entry_weights": np.ones((3, 2))},
+        {"rows": np.array([0, 1, 2, 4], np.int32)},
+        {"rows": np.array([0, 1, 2, -1], np.int32)},
+        {"leaf_offsets": np.array([0, 5, 4])},
+        {"leaf_offsets": np.array([0, -1, 4])},
+        {"leaf_offsets": np.array([0])},
+        {"leaf_offsets": np.array([], np.int64)},
+        {"right": np.array([3, -1, -1], np.int32)},
+        {"right": np.array([1, -1, -1], np.int32)},
+        {"right": np.array([-1, -1, -1], np.int32)},
+        {"right": np.array([2, -1], np.int32)},
+        {"leaf_index": np.array([-1, 0, 2], np.int32)},
+        {"leaf_index": np.array([-1, 0, -1], np.int32)},
+        {"leaf_index": np.array([-2, 0, 1], np.int32)},
+        {"means": np.empty((3, 2))},
+        {"means": np.empty((2, 3))},
+        {"n_threads": 0},
+    ],
+    ids=str,
+)
+def test_leaf_means_refuses(change):
+    _core.leaf_means(**leaf_arguments())
+    with pytest.raises((TypeError, ValueError)):
+        _core.leaf_means(**leaf_arguments() | change)
+
+
+def test_leaf_means_refuses_a_tree_without_nodes():
+    outcome = run_isolated("""
+no_nodes = np.zeros(0, np.int32)
+values, observed = np.ones((3, 2)), np.ones((3, 2), np.uint8)
+rows, offsets, means = np.zeros(1, np.int32), np.array([0, 1]), np.empty((1, 2))
+_core.leaf_means(values, observed, None, None, rows, offsets, no_nodes, no_nodes, means, 1)
+print('accepted')
+""")
+    assert outcome == "refused"
+
+
+def encode_arguments():
+    return {
+        "values": np.ones((5, 2)),
+        "features": np.array([0, 1], np.int32),
+        "bin_offsets": np.array([0, 2, 5]),
+        "bin_high": np.array([0.0, 1.0, 0.0, 1.0, 2.0]),
+        "codes": np.empty((1, 5, 4), np.uint8),
+        "n_threads": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"values": np.ones((5, 2), np.int64)},
+        {"values": np.ones((5, 3))},
+        {"values": np.ones((2, 5)).T},
+        {"values": np.ones(5)},
+        {"features": np.array([0, 2], np.int32)},
+        {"features": np.array([0, -1], np.int32)},
+        {"features": np.zeros(5, np.int32)},
+        {"bin_offsets": np.array([0, 6, 5])},
+        {"bin_offsets": np.array([0, -2, 5])},
+        {"bin_offsets": np.array([0, 2, 6])},
+        {"bin_high": np.zeros(4)},
+        {"codes": np.empty((1, 4, 4), np.uint8)},
+        {"codes": np.empty((1, 5, 3), np.uint8)},
+        {"codes": np.empty((2, 5, 4), np.uint8)},
+        {"codes": np.empty((1, 5, 4), np.int8)},
+        {"n_threads": 0},
+    ],
+    ids=str,
+)
+def test_encode_columns_refuses(change):
+    _core.encode_columns(**encode_arguments())
+    with pytest.raises((TypeError, ValueError)):
+        _core.encode_columns(**encode_arguments() | change)
+
+
+def test_encode_columns_refuses_more_bins_than_a_byte_can_tell_apart():
+    many = {"bin_offsets": np.array([0, 400, 401]), "bin_high": np.arange(401.0)}
+    with pytest.raises(ValueError):
+        _core.encode_columns(**encode_arguments() | many)
+    wide = {"codes": np.empty((1, 5, 4), np.uint32)}
+    _core.encode_columns(**encode_arguments() | many | wide)

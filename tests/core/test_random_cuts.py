@@ -1,0 +1,126 @@
+"""Random cuts are uniform in value and scored like any other split."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees
+from problems import WEIGHTS, make_problem, mixed_problem
+from scipy import stats
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.mark.parametrize("l2_regularization", [0.0, 2.0])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("max_bins", [255, 16, None])
+@pytest.mark.parametrize("n_channels", [1, 5])
+def test_recorded_gain_is_that_of_the_cut(n_channels, max_bins, weights, l2_regularization):
+    problem = mixed_problem(n_channels=n_channels, max_bins=max_bins, weights=weights, seed=1)
+    settings = {"random_cuts": True, "seed": 3, "l2_regularization": l2_regularization}
+    assert_agrees(problem.grow(**settings), problem, is_best=False, **settings)
+
+
+@pytest.mark.parametrize("max_bins", [255, 16, None])
+def test_thresholds_lie_within_the_values_of_the_node(max_bins):
+    problem = mixed_problem(n_channels=3, max_bins=max_bins, seed=2)
+    tree = problem.grow(random_cuts=True, seed=5)
+    for node, rows in enumerate(tree.node_rows()):
+        is_numeric = not tree.is_leaf[node] and tree.category_offset[node] < 0
+        if is_numeric and np.isfinite(tree.threshold[node]):
+            values = problem.X[rows, tree.feature[node]]
+            assert np.nanmin(values) <= tree.threshold[node] < np.nanmax(values)
+
+
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_cuts_are_uniform_in_value_not_in_rank(is_sparse, max_bins):
+    rng = np.random.default_rng(3)
+    x = rng.exponential(size=200) ** 3  # most ranks lie at the low end
+    if is_sparse:
+        x = np.concatenate([-x[:20], x[20:40], np.zeros(400)])
+    problem = make_problem(x[:, None], rng.normal(size=(x.size, 1)), max_bins=max_bins)
+    assert (problem.binned.sparse_features.size == 1) == is_sparse
+    cuts = np.array(
+        [problem.grow(random_cuts=True, max_depth=1, seed=s).threshold[0] for s in range(400)]
+    )
+    assert stats.kstest(cuts, stats.uniform(x.min(), np.ptp(x)).cdf).pvalue > 0.01
+    ranks = np.searchsorted(np.unique(x), cuts) / np.unique(x).size
+    assert stats.kstest(ranks, stats.uniform.cdf).pvalue < 1e-6
+
+
+def test_cuts_of_coarse_bins_follow_the_values_too():
+    rng = np.random.default_rng(4)
+    x = rng.exponential(size=2000)
+    problem = make_problem(x[:, None], rng.normal(size=(2000, 1)), max_bins=16)
+    low, high = problem.binned.bin_low, problem.binned.bin_high
+    n_draws = 1500
+    cuts = np.array(
+        [
+            problem.grow(random_cuts=True, max_depth=1, seed=seed).threshold[0]
+            for seed in range(n_draws)
+        ]
+    )
+    # A draw falls to the nearer end of the bin that it hits, so that the boundary after bin b
+    # has the values from the middle of bin b to the middle of the next; the ends have no other.
+    middles = (low + high) / 2
+    edges = np.concatenate([[low[0]], middles[1:-1], [high[-1]]])
+    expected = np.diff(edges) / (high[-1] - low[0])
+    chosen = np.searchsorted(high, cuts, side="right") - 1
+    observed = np.bincount(chosen, minlength=expected.size) / n_draws
+    assert stats.chisquare(observed * n_draws, expected * n_draws).pvalue > 0.01
+
+
+def test_children_are_never_empty_and_every_distinct_value_gets_a_leaf():
+    rng = np.random.default_rng(5)
+    x = np.repeat(np.arange(40.0), 3)
+    problem = make_problem(x[:, None], np.sort(rng.normal(size=40)).repeat(3)[:, None])
+    for seed in range(20):
+        tree = problem.grow(random_cuts=True, seed=seed)
+        assert tree.is_leaf.sum() == 40
+        assert tree.n_samples.min() == 3
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [-np.inf, 0.0, 1.0, 2.0],
+        [0.0, 1.0, np.inf, np.inf],
+        [-np.inf, 0.0, 1.0, np.inf],
+        [-1.7e308, -1.0, 1.0, 1.7e308],
+        [1.0, 1.0 + 2**-52, 1.0 + 2**-51, 1.0 + 2**-51],
+    ],
+    ids=str,
+)
+def test_infinite_and_overflowing_ranges_are_cut_between_their_values(x):
+    values = np.arange(4.0)[:, None]
+    problem = make_problem(np.array(x)[:, None], values - values.mean())
+    roots = set()
+    for seed in range(40):
+        settings = {"random_cuts": True, "seed": seed}
+        tree = problem.grow(**settings)
+        assert_agrees(tree, problem, is_best=False, **settings)
+        roots.add(int(tree.n_samples[1]))
+    assert len(roots) > 1
+
+
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_random_subsets_are_proper_and_all_of_them_occur(n_channels):
+    rng = np.random.default_rng(6)
+    x = np.repeat([0.0, 1.0, 2.0, 4.0], 10)  # category 3 is empty
+    problem = make_problem(x[:, None], rng.normal(size=(40, n_channels)), n_categories=[5])
+    seen = set()
+    for seed in range(300):
+        tree = problem.grow(random_cuts=True, max_depth=1, seed=seed)
+        goes_left = tree.left_categories(0, 5)[[0, 1, 2, 4]]
+        assert 0 < goes_left.sum() < 4
+        seen.add(tuple(goes_left.tolist()))
+    assert len(seen) == 14
+
+
+def test_the_best_of_the_random_cuts_is_taken():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(200, 8))
+    problem = make_problem(X, np.sign(X[:, 3:4]) + 0.01 * rng.normal(size=(200, 1)))
+    features = [
+        problem.grow(random_cuts=True, max_depth=1, seed=seed).feature[0] for seed in range(50)
+    ]
+    assert np.mean(np.array(features) == 3) > 0.6
