@@ -52,8 +52,9 @@ def compare_with_scikit_learn() -> None:
     split = train_test_split(X, Y, test_size=0.3, random_state=0)
     console.print("[bold]One tree for 100 targets[/bold]: 21,000 rows, 120 features, one thread")
     table = Table()
-    for heading, side in (("tree", "left"), ("fit", "right"), ("test r2", "right")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    table.add_column("tree")
+    table.add_column("fit", justify="right")
+    table.add_column("test r2", justify="right")
     for depth in (8, None):
         name = "unlimited depth" if depth is None else f"depth {depth}"
         for library, tree in (

@@ -20,6 +20,11 @@ void encode(const Matrix<T>& values, const Vector<int32_t>& features,
                 static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
             "codes must have shape (ceil(n_features / 4), n_rows, 4)");
     require(length(bin_high) < INT32_MAX, "there are too many bins");
+    const int64_t most = sizeof(Code) == 1 ? kMissingU8 : kMissingU32;
+    for (int64_t i = 0; i < n_features; ++i) {
+        const int64_t* offset = bin_offsets.data() + features.data()[i];
+        require(offset[1] - offset[0] <= most, "a feature has more bins than there are codes");
+    }
     EncodeTask<T, Code> task;
     task.n_rows = n;
     task.n_columns = p;

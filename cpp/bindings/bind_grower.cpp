@@ -164,6 +164,29 @@ GrownTree grow(const Binned& binned, const ChannelsView& channels, const Vector<
     });
 }
 
+// Weights of rows or of entries; every row to be used must weigh something.
+void set_weights(ChannelsView& channels, const std::optional<Vector<float>>& row_weights,
+                 const std::optional<Matrix<float>>& entry_weights, const Vector<int32_t>& rows,
+                 int64_t n) {
+    require(!(row_weights && entry_weights), "give row weights or entry weights, not both");
+    if (row_weights) {
+        require_length(*row_weights, n, "row_weights");
+        channels.policy = HessianPolicy::shared;
+        channels.hessian = row_weights->data();
+        require_range(rows, 0, n, "rows");
+        for (int64_t i = 0; i < length(rows); ++i)
+            require(channels.hessian[rows.data()[i]] > 0.0f,
+                    "the weight of every row in `rows` must be positive");
+    }
+    if (entry_weights) {
+        require(length(*entry_weights) == n &&
+                    static_cast<int64_t>(entry_weights->shape(1)) == channels.n_channels,
+                "entry_weights must have the shape of the channels");
+        channels.policy = HessianPolicy::per_channel;
+        channels.hessian = entry_weights->data();
+    }
+}
+
 GrownTree grow_dense(const Binned& binned, const Matrix<float>& gradient,
                      const std::optional<Vector<float>>& row_weights,
                      const std::optional<Matrix<float>>& entry_weights,
@@ -171,25 +194,36 @@ GrownTree grow_dense(const Binned& binned, const Matrix<float>& gradient,
     const int64_t n = binned.view().n_rows, q = gradient.shape(1);
     require_length(gradient, n, "gradient");
     require(q >= 1 && q < INT32_MAX - 16, "there must be at least one channel");
-    require(!(row_weights && entry_weights), "give row weights or entry weights, not both");
     ChannelsView channels;
     channels.n_channels = static_cast<int32_t>(q);
-    channels.gradient = gradient.data();
-    if (row_weights) {
-        require_length(*row_weights, n, "row_weights");
-        channels.policy = HessianPolicy::shared;
-        channels.hessian = row_weights->data();
-        const int32_t* at = rows.data();
-        for (int64_t i = 0; i < length(rows); ++i)
-            require(at[i] >= 0 && at[i] < n && channels.hessian[at[i]] > 0.0f,
-                    "the weight of every row in `rows` must be positive");
-    }
-    if (entry_weights) {
-        require(length(*entry_weights) == n && static_cast<int64_t>(entry_weights->shape(1)) == q,
-                "entry_weights must have the shape of the gradient");
-        channels.policy = HessianPolicy::per_channel;
-        channels.hessian = entry_weights->data();
-    }
+    channels.n_columns = q;
+    channels.is_gradient = true;
+    channels.values_f32 = gradient.data();
+    set_weights(channels, row_weights, entry_weights, rows, n);
+    return grow(binned, channels, rows, params);
+}
+
+// The same from target values, which are scaled and weighted as they are read.
+GrownTree grow_targets(const Binned& binned, const Matrix<double>& values,
+                       const Vector<int32_t>& columns, const Vector<double>& shift,
+                       const Vector<double>& factor,
+                       const std::optional<Vector<float>>& row_weights,
+                       const std::optional<Matrix<float>>& entry_weights,
+                       const Vector<int32_t>& rows, const GrowParams& params) {
+    const int64_t n = binned.view().n_rows, q = length(columns);
+    require_length(values, n, "values");
+    require(q >= 1 && q < INT32_MAX - 16, "there must be at least one channel");
+    require_range(columns, 0, values.shape(1), "columns");
+    require_length(shift, q, "shift");
+    require_length(factor, q, "factor");
+    ChannelsView channels;
+    channels.n_channels = static_cast<int32_t>(q);
+    channels.n_columns = static_cast<int64_t>(values.shape(1));
+    channels.values_f64 = values.data();
+    channels.columns = columns.data();
+    channels.shift = shift.data();
+    channels.factor = factor.data();
+    set_weights(channels, row_weights, entry_weights, rows, n);
     return grow(binned, channels, rows, params);
 }
 
@@ -208,11 +242,7 @@ GrownTree grow_sparse(const Binned& binned, int64_t n_channels, const Vector<int
     channels.indptr = indptr.data();
     channels.indices = indices.data();
     channels.data = data.data();
-    if (row_weights) {
-        require_length(*row_weights, n, "row_weights");
-        channels.policy = HessianPolicy::shared;
-        channels.hessian = row_weights->data();
-    }
+    set_weights(channels, row_weights, std::nullopt, rows, n);
     return grow(binned, channels, rows, params);
 }
 
@@ -260,6 +290,7 @@ void compute_leaf_means(const Matrix<double>& values,
     require_range(rows, 0, n, "rows");
     require(length(means) == n_leaves && static_cast<int64_t>(means.shape(1)) == d,
             "means must have shape (n_leaves, n_outputs)");
+    require(length(right) >= 1, "there must be at least one node");
     require_length(leaf_index, length(right), "leaf_index");
     require_range(leaf_index, -1, n_leaves, "leaf_index");
     for (int64_t i = 0; i < length(right); ++i)
@@ -347,6 +378,12 @@ void init_grower(nb::module_& module) {
                nb::arg("row_weights").noconvert().none(),
                nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
                nb::arg("params"), "Grow a tree on dense channels (n, q) of weight * value.");
+    module.def("grow_targets", &grow_targets, nb::arg("binned"), nb::arg("values").noconvert(),
+               nb::arg("columns").noconvert(), nb::arg("shift").noconvert(),
+               nb::arg("factor").noconvert(), nb::arg("row_weights").noconvert().none(),
+               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
+               nb::arg("params"),
+               "Grow a tree on (values[:, columns] - shift) * factor, weighted, without a copy.");
     module.def("grow_sparse", &grow_sparse, nb::arg("binned"), nb::arg("n_channels"),
                nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
                nb::arg("data").noconvert(), nb::arg("row_weights").noconvert().none(),

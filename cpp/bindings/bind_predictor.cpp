@@ -15,6 +15,7 @@ Predictor* make_predictor(const Vector<int32_t>& n_categories, const Vector<int6
     require(n < INT32_MAX && length(n_categories) < INT32_MAX, "the model is too large");
     require_range(n_categories, 0, INT32_MAX - 31, "n_categories");
     require(length(tree_offsets) >= 2, "there must be at least one tree");
+    require_offsets(tree_offsets, n, "tree_offsets");
     require_length(threshold, n, "threshold");
     require_length(right, n, "right");
     require_length(missing_left, n, "missing_left");

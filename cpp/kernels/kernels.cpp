@@ -22,6 +22,7 @@ constexpr Kernels table() {
             walk_list<N>,
             best_of_list,
             split_list,
+            subset_norms<N>,
             find_bins,
             build_histogram<N>,
             scan_histogram<N>,

@@ -89,6 +89,26 @@ inline float best_of_list(const ListBestTask& task) {
     return result;
 }
 
+// Every subset is a smaller one plus its highest row.
+template <int N>
+void subset_norms(const SubsetTask& task) {
+    constexpr int kMaxRows = 8;
+    float sums[(1 << (kMaxRows - 1)) * N];
+    for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
+        const float* const g = task.gradient.data + block * task.gradient.block_stride;
+        Lanes<N>::zero().store(sums);
+        for (int row = 0; row + 1 < task.n_rows; ++row) {
+            const Lanes<N> added = Lanes<N>::load(g + row * N);
+            const int bit = 1 << row;
+            for (int rest = 0; rest < bit; ++rest) {
+                const Lanes<N> sum = Lanes<N>::load(sums + rest * N) + added;
+                sum.store(sums + (rest | bit) * N);
+                task.norms[rest | bit] += (sum * sum).sum();
+            }
+        }
+    }
+}
+
 inline void split_list(const ListSplitTask& task) {
     uint32_t* left = task.entries;
     uint32_t* right = task.spill;

@@ -60,8 +60,8 @@ void walk_weighted(const WeightedWalkTask& task) {
     for (int32_t block = 0; block < w.gradient.n_blocks; ++block) {
         const float* const g = w.gradient.data + block * w.gradient.block_stride;
         const float* const h = task.hessian.data + block * task.hessian.block_stride;
-        const float* const g_total = task.gradient_total + block * N;
-        const float* const h_total = task.hessian_total + block * N;
+        const double* const g_total = task.gradient_total + block * N;
+        const double* const h_total = task.hessian_total + block * N;
         Sum a[N] = {}, ha[N] = {};
         auto add = [&](uint32_t row) {
             for (int k = 0; k < N; ++k) a[k] += g[int64_t{row} * N + k];
@@ -73,8 +73,9 @@ void walk_weighted(const WeightedWalkTask& task) {
             for (; i < w.ends[group]; ++i) add(w.order[i]);
             Sum score[N];
             for (int k = 0; k < N; ++k) {
-                const Sum dust = kDust * h_total[k];
-                const Sum b = g_total[k] - a[k], hb = h_total[k] - ha[k];
+                const Sum dust = kDust * static_cast<Sum>(h_total[k]);
+                const Sum b = static_cast<Sum>(g_total[k]) - a[k];
+                const Sum hb = static_cast<Sum>(h_total[k]) - ha[k];
                 const Sum left = ha[k] > dust ? a[k] * a[k] / (ha[k] + lambda) : Sum(0);
                 const Sum right = hb > dust ? b * b / (hb + lambda) : Sum(0);
                 score[k] = left + right;

@@ -12,8 +12,6 @@ namespace ramify {
 
 namespace {
 
-// Subtrees of at most this many rows are grown by one thread each.
-constexpr int64_t kSubtreeRows = 2048;
 // A node whose impurity per row is this far below the root's holds rounding errors only.
 constexpr double kPureShare = 1e-11;
 
@@ -50,8 +48,14 @@ class Grower {
         root.range = {0, workspace_.n_rows};
         root.seed = mix(params_.seed + 1);
         nodes_.emplace_back();
-        open_with_team(root, true);
-        if (params_.max_leaf_nodes > 0)
+        const bool is_best_first = params_.max_leaf_nodes > 0;
+        if (!is_best_first && workspace_.n_rows <= kSubtreeRows) {
+            std::vector<Subtree> whole{{0, root.range, 0, root.seed, {}, {}}};
+            grow_subtrees(whole);
+            return assemble();
+        }
+        open_with_team(root);
+        if (is_best_first)
             grow_best_first(std::move(root));
         else
             grow_depth_first(std::move(root));
@@ -89,15 +93,15 @@ class Grower {
     }
 
     // Sums and best split of one node, by all threads.
-    void open_with_team(OpenNode& node, bool is_root = false) {
+    void open_with_team(OpenNode& node) {
         const bool is_best_first = params_.max_leaf_nodes > 0;
         node.totals = search_.summarise(node.range, 0, false);
-        if (is_root) note_root(node.totals);
+        if (node.id == 0) note_root(node.totals);
         record(nodes_[node.id], node.range, node.totals);
         if (!can_split(node.range, node.depth) || is_pure(node.totals)) return;
         if (!is_best_first && search_.keeps_histograms(node.range.size()))
             node.histograms = search_.new_histograms();
-        const SearchNode view{node.range, &node.totals, node.seed};
+        const SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
         node.split = search_.find_with_team(view, node.histograms.get());
     }
 
@@ -112,8 +116,9 @@ class Grower {
         }
         if (search_.keeps_histograms(small.range.size()))
             small.histograms = search_.new_histograms();
-        const SearchNode small_view{small.range, &small.totals, small.seed};
-        const SearchNode large_view{large.range, &large.totals, large.seed};
+        ChannelStore* const store = search_.store_of(0);
+        const SearchNode small_view{small.range, &small.totals, small.seed, store};
+        const SearchNode large_view{large.range, &large.totals, large.seed, store};
         search_.find_siblings_with_team(small_view, large_view, small.histograms.get(), *parent,
                                         small.split, large.split);
         for (OpenNode* node : {&small, &large})
@@ -124,9 +129,9 @@ class Grower {
     // Applies the node's split; fills the two children except for their ids.
     template <typename Node, typename Child>
     void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words,
-                std::vector<uint8_t>& sides, Child& left, Child& right) {
+                int thread, Child& left, Child& right) {
         const Split& split = node.split;
-        const int64_t middle = workspace_.partition(node.range, split, sides);
+        const int64_t middle = search_.partition(node.range, split, thread);
         record.feature = split.feature;
         record.threshold = split.threshold;
         record.missing_left = split.missing_left;
@@ -160,7 +165,7 @@ class Grower {
             stack.pop_back();
             if (!is_accepted(node.split)) continue;
             OpenNode children[2];
-            divide(nodes_[node.id], node, words_, sides_, children[0], children[1]);
+            divide(nodes_[node.id], node, words_, 0, children[0], children[1]);
             add_children(node.id, children[0], children[1]);
             const bool both = can_split(children[0].range, node.depth + 1) &&
                               can_split(children[1].range, node.depth + 1);
@@ -185,6 +190,7 @@ class Grower {
     }
 
     void grow_subtrees(std::vector<Subtree>& subtrees) {
+        search_.release_large_buffers();
         std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
             return a.range.size() != b.range.size() ? a.range.size() > b.range.size()
                                                     : a.id < b.id;
@@ -217,19 +223,19 @@ class Grower {
     // Sums of a node; true if it may be split.
     bool open_in_subtree(Subtree& subtree, SubtreeNode& node, int thread) {
         node.totals = search_.summarise(node.range, thread, false);
+        if (subtree.id == 0 && node.id == 0) note_root(node.totals);
         record(subtree.nodes[node.id], node.range, node.totals);
         return can_split(node.range, node.depth) && !is_pure(node.totals);
     }
 
     void grow_subtree(Subtree& subtree, int thread) {
         std::vector<SubtreeNode> stack(1);
-        std::vector<uint8_t> sides;
         stack[0].range = subtree.range;
         stack[0].depth = subtree.depth;
         stack[0].seed = subtree.seed;
         subtree.nodes.emplace_back();
-        if (!open_in_subtree(subtree, stack[0], thread)) return;
         search_.start_subtree(subtree.range, thread);
+        if (!open_in_subtree(subtree, stack[0], thread)) stack.clear();
         while (!stack.empty()) {
             if (thread == 0)
                 team_.interrupt().check_from_caller();
@@ -237,10 +243,11 @@ class Grower {
                 team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
             stack.pop_back();
-            node.split = search_.find({node.range, &node.totals, node.seed}, thread);
+            node.split = search_.find(
+                {node.range, &node.totals, node.seed, search_.store_of(thread)}, thread);
             if (!is_accepted(node.split)) continue;
             SubtreeNode left, right;
-            divide(subtree.nodes[node.id], node, subtree.words, sides, left, right);
+            divide(subtree.nodes[node.id], node, subtree.words, thread, left, right);
             left.id = static_cast<int32_t>(subtree.nodes.size());
             right.id = left.id + 1;
             subtree.nodes[node.id].left = left.id;
@@ -248,7 +255,7 @@ class Grower {
             subtree.nodes.resize(subtree.nodes.size() + 2);
             const bool go_left = open_in_subtree(subtree, left, thread);
             const bool go_right = open_in_subtree(subtree, right, thread);
-            if (go_left || go_right) search_.split(node.range, sides, thread);
+            if (go_left || go_right) search_.split_lists(node.range, thread);
             if (go_right) stack.push_back(std::move(right));
             if (go_left) stack.push_back(std::move(left));
         }
@@ -276,7 +283,7 @@ class Grower {
             OpenNode node = std::move(open[queue.top()]);
             queue.pop();
             OpenNode left, right;
-            divide(nodes_[node.id], node, words_, sides_, left, right);
+            divide(nodes_[node.id], node, words_, 0, left, right);
             add_children(node.id, left, right);
             open_with_team(left);
             open_with_team(right);
@@ -315,7 +322,6 @@ class Grower {
     NodeSearch search_;
     std::vector<TreeNode> nodes_;
     std::vector<uint32_t> words_;
-    std::vector<uint8_t> sides_;
     double pure_scale_ = 0.0, least_gain_ = 0.0;
 };
 

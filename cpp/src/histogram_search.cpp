@@ -32,74 +32,81 @@ HistogramSearch::HistogramSearch(Workspace& workspace)
       kernels_(kernels_for(workspace.lanes)),
       block_size_(size_t{kTileFeatures} * kBins * workspace.lanes) {}
 
-void HistogramSearch::search_tile(const SearchNode& node, const FeatureTile& tile,
-                                  size_t tile_index, NodeHistograms* kept, Split& best) {
-    if (gradient_.empty()) {
-        gradient_.resize(block_size_);
-        hessian_.resize(workspace_.per_channel() ? block_size_ : 0);
-    }
-    scores_.counts.resize(kTileFeatures * kBins);
-    scores_.weights.resize(kTileFeatures * kBins);
-    count_rows(node, tile, scores_.counts.data(), scores_.weights.data());
-    if (kept) {
-        std::copy(scores_.counts.begin(), scores_.counts.end(), kept->counts(tile_index));
-        std::copy(scores_.weights.begin(), scores_.weights.end(), kept->weights(tile_index));
-    }
-    prepare(node, tile, scores_);
-    for (int32_t block = 0; block < workspace_.n_blocks; ++block) {
-        float* const g = kept ? kept->gradient(tile_index, block) : gradient_.data();
-        float* const h = !workspace_.per_channel() ? nullptr
-                         : kept                    ? kept->hessian(tile_index, block)
-                                                   : hessian_.data();
-        build_block(node, tile, block, g, h);
-        scan_block(node, tile, block, g, h, scores_);
-    }
-    choose(node, tile, scores_, best);
+void HistogramSearch::start(const SearchNode& node, const FeatureTile& tile, TileScores& scores) {
+    scores.counts.resize(kTileFeatures * kBins);
+    scores.weights.resize(kTileFeatures * kBins);
+    count_rows(node, tile, scores.counts.data(), scores.weights.data());
+    prepare(tile, scores);
 }
 
-void HistogramSearch::search_siblings(const SearchNode& small, const SearchNode& large,
-                                      const FeatureTile& tile, size_t tile_index,
-                                      NodeHistograms* small_kept, NodeHistograms& parent,
-                                      Split& best_small, Split& best_large) {
+void HistogramSearch::start_sibling(const FeatureTile& tile, size_t tile_index,
+                                    const TileScores& small, NodeHistograms& parent,
+                                    TileScores& large) {
     const size_t n_entries = size_t{kTileFeatures} * kBins;
-    if (gradient_.empty()) {
-        gradient_.resize(block_size_);
-        hessian_.resize(workspace_.per_channel() ? block_size_ : 0);
-    }
-    for (Scores* scores : {&scores_, &sibling_scores_}) {
-        scores->counts.resize(n_entries);
-        scores->weights.resize(n_entries);
-    }
-    count_rows(small, tile, scores_.counts.data(), scores_.weights.data());
-    uint32_t* const parent_counts = parent.counts(tile_index);
-    float* const parent_weights = parent.weights(tile_index);
+    large.counts.resize(n_entries);
+    large.weights.resize(n_entries);
+    uint32_t* const counts = parent.counts(tile_index);
+    float* const weights = parent.weights(tile_index);
     for (size_t i = 0; i < n_entries; ++i) {
-        sibling_scores_.counts[i] = parent_counts[i] -= scores_.counts[i];
-        sibling_scores_.weights[i] = parent_weights[i] -= scores_.weights[i];
+        large.counts[i] = counts[i] -= small.counts[i];
+        large.weights[i] = weights[i] -= small.weights[i];
     }
-    if (small_kept) {
-        std::copy(scores_.counts.begin(), scores_.counts.end(), small_kept->counts(tile_index));
-        std::copy(scores_.weights.begin(), scores_.weights.end(), small_kept->weights(tile_index));
+    prepare(tile, large);
+}
+
+void HistogramSearch::keep_counts(const TileScores& scores, size_t tile_index,
+                                  NodeHistograms& kept) const {
+    std::copy(scores.counts.begin(), scores.counts.end(), kept.counts(tile_index));
+    std::copy(scores.weights.begin(), scores.weights.end(), kept.weights(tile_index));
+}
+
+float* HistogramSearch::scratch(AlignedVector<float>& buffer) const {
+    if (buffer.empty()) buffer.resize(block_size_);
+    return buffer.data();
+}
+
+void HistogramSearch::add_block(const SearchNode& node, const FeatureTile& tile,
+                                size_t tile_index, int32_t block, const float* gradient,
+                                const float* hessian, NodeHistograms* kept, TileScores& scores) {
+    float* const g = kept ? kept->gradient(tile_index, block) : scratch(gradient_);
+    float* h = nullptr;
+    if (hessian) h = kept ? kept->hessian(tile_index, block) : scratch(hessian_);
+    build(node, tile, gradient, g);
+    if (hessian) build(node, tile, hessian, h);
+    scan_block(node, tile, block, g, h, scores);
+}
+
+void HistogramSearch::add_block_of_siblings(const SearchNode& small, const SearchNode& large,
+                                            const FeatureTile& tile, size_t tile_index,
+                                            int32_t block, const float* gradient,
+                                            const float* hessian, NodeHistograms* small_kept,
+                                            NodeHistograms& parent, TileScores& small_scores,
+                                            TileScores& large_scores) {
+    add_block(small, tile, tile_index, block, gradient, hessian, small_kept, small_scores);
+    const float* const g =
+        small_kept ? small_kept->gradient(tile_index, block) : gradient_.data();
+    float* const parent_g = parent.gradient(tile_index, block);
+    for (size_t i = 0; i < block_size_; ++i) parent_g[i] -= g[i];
+    float* parent_h = nullptr;
+    if (hessian) {
+        const float* const h =
+            small_kept ? small_kept->hessian(tile_index, block) : hessian_.data();
+        parent_h = parent.hessian(tile_index, block);
+        for (size_t i = 0; i < block_size_; ++i) parent_h[i] -= h[i];
     }
-    prepare(small, tile, scores_);
-    prepare(large, tile, sibling_scores_);
-    for (int32_t block = 0; block < workspace_.n_blocks; ++block) {
-        const bool per_channel = workspace_.per_channel();
-        float* const g = small_kept ? small_kept->gradient(tile_index, block) : gradient_.data();
-        float* const h = !per_channel ? nullptr
-                         : small_kept ? small_kept->hessian(tile_index, block)
-                                      : hessian_.data();
-        build_block(small, tile, block, g, h);
-        float* const parent_g = parent.gradient(tile_index, block);
-        for (size_t i = 0; i < block_size_; ++i) parent_g[i] -= g[i];
-        float* const parent_h = per_channel ? parent.hessian(tile_index, block) : nullptr;
-        if (per_channel)
-            for (size_t i = 0; i < block_size_; ++i) parent_h[i] -= h[i];
-        scan_block(small, tile, block, g, h, scores_);
-        scan_block(large, tile, block, parent_g, parent_h, sibling_scores_);
-    }
-    choose(small, tile, scores_, best_small);
-    choose(large, tile, sibling_scores_, best_large);
+    scan_block(large, tile, block, parent_g, parent_h, large_scores);
+}
+
+void HistogramSearch::search_tile(const SearchNode& node, const FeatureTile& tile, Split& best) {
+    start(node, tile, scores_);
+    const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
+    const Blocks h = workspace_.per_channel()
+                         ? workspace_.hessian_blocks(*node.store, node.range)
+                         : Blocks{};
+    for (int32_t block = 0; block < workspace_.n_blocks; ++block)
+        add_block(node, tile, 0, block, g.data + block * g.block_stride,
+                  h.data ? h.data + block * h.block_stride : nullptr, nullptr, scores_);
+    choose(node, tile, scores_, best);
 }
 
 const uint8_t* HistogramSearch::codes_of(const FeatureTile& tile, int lane) const {
@@ -138,24 +145,26 @@ void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile
             continue;
         }
         double sums[kBins] = {};
-        const float* h = workspace_.hessian.data() + node.range.begin;
+        const float* h = workspace_.weights.data() + node.range.begin;
         for (int64_t i = 0; i < n; ++i) sums[codes[int64_t{rows[i]} * kTileFeatures]] += h[i];
         std::copy_n(sums, kBins, lane_weights);
     }
     work += static_cast<uint64_t>(n) * tile.n_features * workspace_.channels.n_channels;
 }
 
-void HistogramSearch::prepare(const SearchNode&, const FeatureTile& tile, Scores& scores) {
-    const size_t size = 2 * kTileFeatures * kBins;
+void HistogramSearch::prepare(const FeatureTile& tile, TileScores& scores) const {
+    scores.n_passes = 1;
+    for (int lane = 0; lane < tile.n_features; ++lane)
+        scores.n_passes = std::max(scores.n_passes, passes(scores.counts.data() + lane * kBins));
+    const size_t size = size_t{kTileFeatures} * kBins * scores.n_passes;
     scores.norms.assign(size, 0.0f);
-    scores.products.assign(size, 0.0f);
+    scores.products.assign(workspace_.params.l2_regularization > 0.0 ? size : 0, 0.0f);
     scores.prefix_weights.resize(size);
     std::fill_n(scores.missing_norm, kTileFeatures, 0.0f);
     std::fill_n(scores.missing_product, kTileFeatures, 0.0f);
     for (int lane = 0; lane < tile.n_features; ++lane) {
-        const uint32_t* counts = scores.counts.data() + lane * kBins;
         const float* weights = scores.weights.data() + lane * kBins;
-        for (int pass = 0; pass < passes(counts); ++pass) {
+        for (int pass = 0; pass < scores.n_passes; ++pass) {
             double prefix = pass == 1 ? weights[kMissingU8] : 0.0;
             float* out = scores.prefix_weights.data() + (pass * kTileFeatures + lane) * kBins;
             for (int64_t bin = 0; bin < workspace_.binned.n_bins(tile.features[lane]); ++bin)
@@ -164,70 +173,43 @@ void HistogramSearch::prepare(const SearchNode&, const FeatureTile& tile, Scores
     }
 }
 
-void HistogramSearch::build_block(const SearchNode& node, const FeatureTile& tile, int32_t block,
-                                  float* gradient, float* hessian) {
+void HistogramSearch::build(const SearchNode& node, const FeatureTile& tile,
+                            const float* channels, float* histogram) const {
     HistogramTask task;
-    for (int lane = 0; lane < kTileFeatures; ++lane) {
-        const int32_t feature = tile.features[lane < tile.n_features ? lane : 0];
-        task.codes[lane] =
-            workspace_.binned.codes_u8 + workspace_.dense_base(workspace_.feature_home[feature]);
-    }
+    for (int lane = 0; lane < kTileFeatures; ++lane) task.codes[lane] = codes_of(tile, lane);
     task.rows = workspace_.rows.data() + node.range.begin;
     task.n_rows = node.range.size();
-    auto build = [&](const Blocks& blocks, float* histogram) {
-        std::fill_n(histogram, block_size_, 0.0f);
-        task.gradient = blocks.data + block * blocks.block_stride;
-        task.histogram = histogram;
-        kernels_.build_histogram(task);
-    };
-    build(workspace_.gradient_blocks(node.range), gradient);
-    if (hessian) build(workspace_.hessian_blocks(node.range), hessian);
+    task.gradient = channels;
+    task.histogram = histogram;
+    std::fill_n(histogram, block_size_, 0.0f);
+    kernels_.build_histogram(task);
 }
 
 void HistogramSearch::scan_block(const SearchNode& node, const FeatureTile& tile, int32_t block,
-                                 const float* gradient, const float* hessian, Scores& scores) {
+                                 const float* gradient, const float* hessian,
+                                 TileScores& scores) const {
+    if (hessian) {
+        scan_per_channel(node, tile, block, gradient, hessian, scores);
+        return;
+    }
     const int lanes = workspace_.lanes;
     const NodeTotals& totals = *node.totals;
-    const bool need_products = workspace_.params.l2_regularization > 0.0;
+    float total[16];
+    std::copy_n(totals.gradient.data() + block * lanes, lanes, total);
+    ScanTask task;
+    task.mean = totals.mean.data() + block * lanes;
+    task.total = workspace_.params.l2_regularization > 0.0 ? total : nullptr;
     for (int lane = 0; lane < tile.n_features; ++lane) {
-        const uint32_t* counts = scores.counts.data() + lane * kBins;
         const float* const g = gradient + size_t{kBins} * lanes * lane;
         const float* const g_missing = g + size_t{kMissingU8} * lanes;
-        for (int pass = 0; pass < passes(counts); ++pass) {
+        for (int pass = 0; pass < passes(scores.counts.data() + lane * kBins); ++pass) {
             const size_t at = (pass * kTileFeatures + lane) * kBins;
-            if (hessian) {
-                const float* const h = hessian + size_t{kBins} * lanes * lane;
-                const float* const h_missing = h + size_t{kMissingU8} * lanes;
-                WeightedScanTask task;
-                task.gradient_total = totals.gradient.data() + block * lanes;
-                task.hessian_total = totals.hessian.data() + block * lanes;
-                task.mean = totals.mean.data() + block * lanes;
-                task.l2_regularization = static_cast<float>(workspace_.params.l2_regularization);
-                task.gradient = g;
-                task.hessian = h;
-                task.n_bins = workspace_.binned.n_bins(tile.features[lane]);
-                task.initial_gradient = pass == 1 ? g_missing : nullptr;
-                task.initial_hessian = pass == 1 ? h_missing : nullptr;
-                task.scores = scores.norms.data() + at;
-                kernels_.scan_weighted(task);
-                if (pass == 0) continue;
-                task.gradient = g_missing;
-                task.hessian = h_missing;
-                task.n_bins = 1;
-                task.initial_gradient = task.initial_hessian = nullptr;
-                task.scores = scores.missing_norm + lane;
-                kernels_.scan_weighted(task);
-                continue;
-            }
-            ScanTask task;
             task.histogram = g;
             task.n_bins = workspace_.binned.n_bins(tile.features[lane]);
             task.initial = pass == 1 ? g_missing : nullptr;
             task.prefix_weights = scores.prefix_weights.data() + at;
-            task.mean = totals.mean.data() + block * lanes;
-            task.total = need_products ? totals.gradient.data() + block * lanes : nullptr;
             task.norms = scores.norms.data() + at;
-            task.products = scores.products.data() + at;
+            task.products = scores.products.empty() ? nullptr : scores.products.data() + at;
             kernels_.scan_histogram(task);
             if (pass == 0) continue;
             task.histogram = g_missing;
@@ -241,7 +223,44 @@ void HistogramSearch::scan_block(const SearchNode& node, const FeatureTile& tile
     }
 }
 
-void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile, const Scores& scores,
+void HistogramSearch::scan_per_channel(const SearchNode& node, const FeatureTile& tile,
+                                       int32_t block, const float* gradient,
+                                       const float* hessian, TileScores& scores) const {
+    const int lanes = workspace_.lanes;
+    const NodeTotals& totals = *node.totals;
+    float gradient_total[16], hessian_total[16];
+    std::copy_n(totals.gradient.data() + block * lanes, lanes, gradient_total);
+    std::copy_n(totals.hessian.data() + block * lanes, lanes, hessian_total);
+    WeightedScanTask task;
+    task.gradient_total = gradient_total;
+    task.hessian_total = hessian_total;
+    task.mean = totals.mean.data() + block * lanes;
+    task.l2_regularization = static_cast<float>(workspace_.params.l2_regularization);
+    for (int lane = 0; lane < tile.n_features; ++lane) {
+        const size_t offset = size_t{kBins} * lanes * lane;
+        const float *const g = gradient + offset, *const h = hessian + offset;
+        const float* const g_missing = g + size_t{kMissingU8} * lanes;
+        const float* const h_missing = h + size_t{kMissingU8} * lanes;
+        for (int pass = 0; pass < passes(scores.counts.data() + lane * kBins); ++pass) {
+            task.gradient = g;
+            task.hessian = h;
+            task.n_bins = workspace_.binned.n_bins(tile.features[lane]);
+            task.initial_gradient = pass == 1 ? g_missing : nullptr;
+            task.initial_hessian = pass == 1 ? h_missing : nullptr;
+            task.scores = scores.norms.data() + (pass * kTileFeatures + lane) * kBins;
+            kernels_.scan_weighted(task);
+            if (pass == 0) continue;
+            task.gradient = g_missing;
+            task.hessian = h_missing;
+            task.n_bins = 1;
+            task.initial_gradient = task.initial_hessian = nullptr;
+            task.scores = scores.missing_norm + lane;
+            kernels_.scan_weighted(task);
+        }
+    }
+}
+
+void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile, const TileScores& scores,
                              Split& best) const {
     const NodeTotals& totals = *node.totals;
     const BinnedView& binned = workspace_.binned;
@@ -253,7 +272,9 @@ void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile, co
     const double norm = lambda > 0.0 ? totals.norm : 0.0;
     auto gain_of = [&](double side_norm, double product, double weight) {
         if (per_channel) return side_norm - base;
-        const double other = std::max(totals.weight - weight, 1e-300);
+        const double other = totals.weight - weight;
+        if (std::min(other, weight) <= kDustFloat * totals.weight)
+            return std::numeric_limits<double>::quiet_NaN();  // beats nothing
         return side_norm / (weight + lambda) +
                (norm - 2.0 * product + side_norm) / (other + lambda) - base;
     };
@@ -283,8 +304,9 @@ void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile, co
                 if (counts[bin] == 0) continue;
                 n_left += counts[bin];
                 if (n_left < least || n - n_left < least) continue;
-                const double gain = gain_of(scores.norms[at + bin], scores.products[at + bin],
-                                            scores.prefix_weights[at + bin]);
+                const double product = scores.products.empty() ? 0.0 : scores.products[at + bin];
+                const double gain =
+                    gain_of(scores.norms[at + bin], product, scores.prefix_weights[at + bin]);
                 if (!best.beaten_by(gain, tile.ranks[lane])) continue;
                 int64_t next = bin + 1;
                 while (counts[next] == 0) ++next;

@@ -39,48 +39,67 @@ class NodeHistograms {
     std::vector<uint32_t> counts_;
 };
 
+// What the scans of a tile add up to, for one node.
+struct TileScores {
+    int n_passes = 1;                       // 2 if a feature has missing values in the node
+    std::vector<float> norms, products;     // [pass][lane][256]; products: regularisation only
+    std::vector<float> prefix_weights;      // [pass][lane][256]
+    std::vector<uint32_t> counts;           // [lane][256]
+    std::vector<float> weights;             // [lane][256]
+    float missing_norm[kTileFeatures] = {};  // A = the missing rows
+    float missing_product[kTileFeatures] = {};
+};
+
+// Life of a tile: start (counts), then every block of channels (build or subtract, and scan while
+// it is hot), then choose. A second driver may add the blocks of several machines in between.
 class HistogramSearch {
   public:
     explicit HistogramSearch(Workspace& workspace);
 
-    // Builds and scans a tile of one node; `kept` (may be null) receives its histograms.
-    void search_tile(const SearchNode& node, const FeatureTile& tile, size_t tile_index,
-                     NodeHistograms* kept, Split& best);
-    // The same for two siblings: the smaller is built, the larger is `parent` minus it, in place.
-    void search_siblings(const SearchNode& small, const SearchNode& large, const FeatureTile& tile,
-                         size_t tile_index, NodeHistograms* small_kept, NodeHistograms& parent,
-                         Split& best_small, Split& best_large);
+    void start(const SearchNode& node, const FeatureTile& tile, TileScores& scores);
+    // The counts of the larger of two siblings: its parent's minus the smaller one's.
+    void start_sibling(const FeatureTile& tile, size_t tile_index, const TileScores& small,
+                       NodeHistograms& parent, TileScores& large);
+    void keep_counts(const TileScores& scores, size_t tile_index, NodeHistograms& kept) const;
+
+    // gradient, hessian: one block of the node's channels, [row][lanes]; hessian may be null.
+    // kept (may be null) receives the histograms.
+    void add_block(const SearchNode& node, const FeatureTile& tile, size_t tile_index,
+                   int32_t block, const float* gradient, const float* hessian,
+                   NodeHistograms* kept, TileScores& scores);
+    // The same for two siblings, given the channels of the smaller: `parent` becomes the larger.
+    void add_block_of_siblings(const SearchNode& small, const SearchNode& large,
+                               const FeatureTile& tile, size_t tile_index, int32_t block,
+                               const float* gradient, const float* hessian,
+                               NodeHistograms* small_kept, NodeHistograms& parent,
+                               TileScores& small_scores, TileScores& large_scores);
+    void choose(const SearchNode& node, const FeatureTile& tile, const TileScores& scores,
+                Split& best) const;
+
+    // All of it, for a node whose channels are at hand.
+    void search_tile(const SearchNode& node, const FeatureTile& tile, Split& best);
 
     uint64_t work = 0;
 
   private:
-    // Per bin and lane: what the scans of all blocks add up to.
-    struct Scores {
-        std::vector<float> norms, products;      // [pass][lane][256]
-        std::vector<float> prefix_weights;       // [pass][lane][256]
-        std::vector<uint32_t> counts;            // [lane][256]
-        std::vector<float> weights;              // [lane][256]
-        float missing_norm[kTileFeatures] = {};  // A = the missing rows
-        float missing_product[kTileFeatures] = {};
-    };
-
     // Codes of a lane of the tile; an unused lane repeats the first.
     const uint8_t* codes_of(const FeatureTile& tile, int lane) const;
     void count_rows(const SearchNode& node, const FeatureTile& tile, uint32_t* counts,
                     float* weights);
-    void prepare(const SearchNode& node, const FeatureTile& tile, Scores& scores);
-    void build_block(const SearchNode& node, const FeatureTile& tile, int32_t block,
-                     float* gradient, float* hessian);
+    void prepare(const FeatureTile& tile, TileScores& scores) const;
+    void build(const SearchNode& node, const FeatureTile& tile, const float* channels,
+               float* histogram) const;
     void scan_block(const SearchNode& node, const FeatureTile& tile, int32_t block,
-                    const float* gradient, const float* hessian, Scores& scores);
-    void choose(const SearchNode& node, const FeatureTile& tile, const Scores& scores,
-                Split& best) const;
+                    const float* gradient, const float* hessian, TileScores& scores) const;
+    void scan_per_channel(const SearchNode& node, const FeatureTile& tile, int32_t block,
+                          const float* gradient, const float* hessian, TileScores& scores) const;
+    float* scratch(AlignedVector<float>& buffer) const;
 
     Workspace& workspace_;
     const Kernels& kernels_;
     size_t block_size_;
     AlignedVector<float> gradient_, hessian_;  // one tile by one block
-    Scores scores_, sibling_scores_;
+    TileScores scores_;
 };
 
 }  // namespace ramify

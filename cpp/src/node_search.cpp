@@ -11,8 +11,8 @@ namespace {
 
 // Below this many rows a histogram is built as quickly as it is subtracted.
 constexpr int64_t kSubtractionMinRows = 4096;
-// Kept histograms of one node; beyond it both children are built.
-constexpr size_t kMaxHistogramBytes = size_t{48} << 20;
+// Rows that one thread loads at a time.
+constexpr int64_t kLoadRows = 2048;
 
 }  // namespace
 
@@ -46,10 +46,17 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
         FeatureTile& tile = all_tiles_.back();
         tile.features[tile.n_features++] = dense_numeric_[i];
     }
+    // Kept histograms may take as much memory as the codes they save passes over.
     subtraction_possible_ =
-        histograms_possible_ && !draws_features() &&
-        NodeHistograms::bytes(workspace, all_tiles_.size()) <= kMaxHistogramBytes;
+        histograms_possible_ && !draws_features() && workspace.params.max_leaf_nodes < 0 &&
+        NodeHistograms::bytes(workspace, all_tiles_.size()) <=
+            static_cast<size_t>(binned.n_rows) * binned.n_dense;
     other_features_ = !dense_other_.empty() || binned.n_sparse > 0;
+    is_lazy_ = histograms_possible_ && !other_features_ && !draws_features() &&
+               !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
+               workspace.params.histogram_min_rows <= kSubtreeRows;
+    if (!is_lazy_ && !workspace.channels.is_sparse())
+        workspace.load({0, workspace.n_rows}, resident_);
 }
 
 bool NodeSearch::uses_histograms(int64_t n_rows) const {
@@ -65,20 +72,40 @@ std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {
 }
 
 void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
+    Thread& state = *threads_[thread];
+    state.is_in_subtree = true;
+    if (is_lazy_) workspace_.load(subtree, state.store);
     if (lists_possible_ && PresortedLists::worthwhile(subtree.size(), dense_numeric_.size()))
-        threads_[thread]->lists.start(subtree);
+        state.lists.start(subtree);
 }
 
-void NodeSearch::split(const NodeRange& range, const std::vector<uint8_t>& left, int thread) {
-    if (threads_[thread]->lists.is_active()) threads_[thread]->lists.split(range, left);
+void NodeSearch::stop_subtree(int thread) {
+    threads_[thread]->lists.stop();
+    threads_[thread]->is_in_subtree = false;
+}
+
+void NodeSearch::release_large_buffers() {
+    block_ = {};
+    tile_scores_ = {};
+    sibling_scores_ = {};
+}
+
+int64_t NodeSearch::partition(const NodeRange& range, const Split& split, int thread) {
+    return workspace_.partition(range, split, store_of(thread), threads_[thread]->partition);
+}
+
+void NodeSearch::split_lists(const NodeRange& range, int thread) {
+    Thread& state = *threads_[thread];
+    if (state.lists.is_active()) state.lists.split(range, state.partition.left);
 }
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
     // A child's histogram may be its parent's minus its sibling's: all three must then be sums of
     // the same numbers, so nodes that take part are not centred.
     const bool centre = !is_subtracted && !keeps_histograms(range.size());
-    const bool walks = !uses_histograms(range.size()) || other_features_;
-    return workspace_.summarise(range, centre, walks, threads_[thread]->features.label_sums);
+    const bool walks = !uses_histograms(range.size()) || other_features_ || draws_features();
+    return workspace_.summarise(range, store_of(thread), centre, walks,
+                                threads_[thread]->features.label_sums);
 }
 
 bool NodeSearch::is_histogram_feature(int32_t feature) const {
@@ -143,10 +170,9 @@ NodeSearch::Plan NodeSearch::plan_of(const SearchNode& node, Thread& thread) con
 }
 
 void NodeSearch::run_piece(const SearchNode& node, const Plan& plan, size_t piece,
-                           const SparseEntries& entries, Thread& thread, NodeHistograms* kept,
-                           Split& best) const {
+                           const SparseEntries& entries, Thread& thread, Split& best) const {
     if (piece < plan.tiles.size()) {
-        thread.histograms.search_tile(node, plan.tiles[piece], piece, kept, best);
+        thread.histograms.search_tile(node, plan.tiles[piece], best);
         return;
     }
     const size_t at = piece - plan.tiles.size();
@@ -184,21 +210,78 @@ Split NodeSearch::find(const SearchNode& node, int thread_id) {
     const Plan plan =
         thread.lists.is_active() ? plan_all(node, thread, false) : plan_of(node, thread);
     for (size_t piece = 0; piece < plan.size(); ++piece)
-        run_piece(node, plan, piece, thread.entries, thread, nullptr, best);
+        run_piece(node, plan, piece, thread.entries, thread, best);
     if (!best.found() && draws_features()) search_remaining(node, thread, best);
     return best;
+}
+
+void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
+    for (Split& candidate : candidates)
+        if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
+}
+
+void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan,
+                                           Split& best) {
+    const size_t n_tiles = plan.tiles.size();
+    std::vector<Split> bests(team_.size());
+    team_.parallel_for(static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
+        run_piece(node, plan, n_tiles + piece, threads_[0]->entries, *threads_[id], bests[id]);
+    });
+    reduce(bests, best);
+}
+
+template <typename Body>
+void NodeSearch::for_each_block(const SearchNode& node, Body&& body) {
+    const int lanes = workspace_.lanes;
+    for (int32_t block = 0; block < workspace_.n_blocks; ++block) {
+        if (node.store) {
+            const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
+            const Blocks h = workspace_.per_channel()
+                                 ? workspace_.hessian_blocks(*node.store, node.range)
+                                 : Blocks{};
+            body(g.data + block * g.block_stride,
+                 h.data ? h.data + block * h.block_stride : nullptr, block);
+            continue;
+        }
+        const int64_t n = node.range.size();
+        block_.resize(n * lanes);
+        team_.parallel_for((n + kLoadRows - 1) / kLoadRows, [&](int64_t chunk, int) {
+            const int64_t begin = chunk * kLoadRows, end = std::min(n, begin + kLoadRows);
+            workspace_.load_block({node.range.begin + begin, node.range.begin + end}, block,
+                                  false, block_.data() + begin * lanes);
+        });
+        body(block_.data(), nullptr, block);
+    }
+}
+
+void NodeSearch::search_tiles_with_team(const SearchNode& node,
+                                        const std::vector<FeatureTile>& tiles,
+                                        NodeHistograms* kept, Split& best) {
+    if (tiles.empty()) return;
+    const int64_t n_tiles = static_cast<int64_t>(tiles.size());
+    tile_scores_.resize(tiles.size());
+    std::vector<Split> bests(team_.size());
+    team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
+        HistogramSearch& histograms = threads_[id]->histograms;
+        histograms.start(node, tiles[tile], tile_scores_[tile]);
+        if (kept) histograms.keep_counts(tile_scores_[tile], tile, *kept);
+    });
+    for_each_block(node, [&](const float* gradient, const float* hessian, int32_t block) {
+        team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
+            threads_[id]->histograms.add_block(node, tiles[tile], tile, block, gradient, hessian,
+                                               kept, tile_scores_[tile]);
+        });
+    });
+    for (int64_t tile = 0; tile < n_tiles; ++tile)
+        threads_[0]->histograms.choose(node, tiles[tile], tile_scores_[tile], best);
 }
 
 Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
     Thread& caller = *threads_[0];
     const Plan plan = plan_of(node, caller);
-    std::vector<Split> bests(team_.size());
-    team_.parallel_for(static_cast<int64_t>(plan.size()), [&](int64_t piece, int id) {
-        run_piece(node, plan, piece, caller.entries, *threads_[id], kept, bests[id]);
-    });
     Split best;
-    for (Split& candidate : bests)
-        if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
+    search_tiles_with_team(node, plan.tiles, kept, best);
+    search_features_with_team(node, plan, best);
     if (!best.found() && draws_features()) search_remaining(node, caller, best);
     return best;
 }
@@ -206,34 +289,38 @@ Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
 void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNode& large,
                                          NodeHistograms* small_kept, NodeHistograms& parent,
                                          Split& best_small, Split& best_large) {
-    std::vector<Split> small_bests(team_.size()), large_bests(team_.size());
-    team_.parallel_for(static_cast<int64_t>(all_tiles_.size()), [&](int64_t index, int id) {
-        FeatureTile tile = all_tiles_[index];
-        Split from_small, from_large;
-        for (int lane = 0; lane < tile.n_features; ++lane)
-            tile.ranks[lane] = draw_bits(large.seed, tile.features[lane]);
-        threads_[id]->histograms.search_siblings(small, large, tile, index, small_kept, parent,
-                                                 from_small, from_large);
-        if (from_small.found()) from_small.rank = draw_bits(small.seed, from_small.feature);
-        if (small_bests[id].beaten_by(from_small.gain, from_small.rank))
-            small_bests[id] = std::move(from_small);
-        if (large_bests[id].beaten_by(from_large.gain, from_large.rank))
-            large_bests[id] = std::move(from_large);
+    const int64_t n_tiles = static_cast<int64_t>(all_tiles_.size());
+    tile_scores_.resize(n_tiles);
+    sibling_scores_.resize(n_tiles);
+    std::vector<FeatureTile> small_tiles = all_tiles_, large_tiles = all_tiles_;
+    for (int64_t tile = 0; tile < n_tiles; ++tile)
+        for (int lane = 0; lane < all_tiles_[tile].n_features; ++lane) {
+            const int32_t feature = all_tiles_[tile].features[lane];
+            small_tiles[tile].ranks[lane] = draw_bits(small.seed, feature);
+            large_tiles[tile].ranks[lane] = draw_bits(large.seed, feature);
+        }
+    team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
+        HistogramSearch& histograms = threads_[id]->histograms;
+        histograms.start(small, small_tiles[tile], tile_scores_[tile]);
+        if (small_kept) histograms.keep_counts(tile_scores_[tile], tile, *small_kept);
+        histograms.start_sibling(large_tiles[tile], tile, tile_scores_[tile], parent,
+                                 sibling_scores_[tile]);
     });
-    auto reduce = [&](std::vector<Split>& bests, const SearchNode& node, Split& best) {
-        for (Split& candidate : bests)
-            if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
-        if (!other_features_) return;
-        const Plan plan = plan_all(node, *threads_[0], false);
-        std::vector<Split> others(team_.size());
-        team_.parallel_for(static_cast<int64_t>(plan.size()), [&](int64_t piece, int id) {
-            run_piece(node, plan, piece, threads_[0]->entries, *threads_[id], nullptr, others[id]);
+    for_each_block(small, [&](const float* gradient, const float* hessian, int32_t block) {
+        team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
+            threads_[id]->histograms.add_block_of_siblings(
+                small, large, small_tiles[tile], tile, block, gradient, hessian, small_kept,
+                parent, tile_scores_[tile], sibling_scores_[tile]);
         });
-        for (Split& candidate : others)
-            if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
-    };
-    reduce(small_bests, small, best_small);
-    reduce(large_bests, large, best_large);
+    });
+    for (int64_t tile = 0; tile < n_tiles; ++tile) {
+        threads_[0]->histograms.choose(small, small_tiles[tile], tile_scores_[tile], best_small);
+        threads_[0]->histograms.choose(large, large_tiles[tile], sibling_scores_[tile],
+                                       best_large);
+    }
+    if (!other_features_) return;
+    search_features_with_team(small, plan_all(small, *threads_[0], false), best_small);
+    search_features_with_team(large, plan_all(large, *threads_[0], false), best_large);
 }
 
 uint64_t NodeSearch::work() const {

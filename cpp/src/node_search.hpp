@@ -11,10 +11,18 @@
 
 namespace ramify {
 
+// Subtrees of at most this many rows are grown by one thread each.
+constexpr int64_t kSubtreeRows = 2048;
+
 class NodeSearch {
   public:
     NodeSearch(Workspace& workspace, ThreadTeam& team);
 
+    // Where a node's channels are: null while they are only at the source (large nodes).
+    ChannelStore* store_of(int thread) {
+        Thread& state = *threads_[thread];
+        return state.is_in_subtree && is_lazy_ ? &state.store : is_lazy_ ? nullptr : &resident_;
+    }
     // Sums of the node, ready for `find`; centres the node's channels unless histograms of them
     // are subtracted.
     NodeTotals summarise(const NodeRange& range, int thread, bool is_subtracted);
@@ -27,11 +35,17 @@ class NodeSearch {
                                  NodeHistograms* small_kept, NodeHistograms& parent,
                                  Split& best_small, Split& best_large);
 
-    // Between these two, `find` on this thread is for nodes of one small subtree, and `split`
-    // must follow each of its splits (`left`: the side of each row before it was reordered).
+    // Reorders the rows of a node by its split; returns the first position of the right child.
+    int64_t partition(const NodeRange& range, const Split& split, int thread);
+
+    // Between these two, `find` on this thread is for nodes of one small subtree, and
+    // `split_lists` must follow a partition if one of the children is searched.
     void start_subtree(const NodeRange& subtree, int thread);
-    void stop_subtree(int thread) { threads_[thread]->lists.stop(); }
-    void split(const NodeRange& range, const std::vector<uint8_t>& left, int thread);
+    void stop_subtree(int thread);
+    void split_lists(const NodeRange& range, int thread);
+
+    // Frees what only large nodes need, before the subtrees are grown.
+    void release_large_buffers();
 
     // Whether a node of this size keeps its histograms for its children.
     bool keeps_histograms(int64_t n_rows) const;
@@ -45,6 +59,9 @@ class NodeSearch {
         HistogramSearch histograms;
         PresortedLists lists;
         SparseEntries entries;
+        ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
+        bool is_in_subtree = false;
+        PartitionScratch partition;
         std::vector<int32_t> permutation;  // identity between nodes
     };
     // What one node looks at, cut into pieces that any thread may take.
@@ -62,8 +79,16 @@ class NodeSearch {
     Plan plan_drawn(const SearchNode& node, Thread& thread) const;
     Plan plan_of(const SearchNode& node, Thread& thread) const;
     void run_piece(const SearchNode& node, const Plan& plan, size_t piece,
-                   const SparseEntries& entries, Thread& thread, NodeHistograms* kept,
-                   Split& best) const;
+                   const SparseEntries& entries, Thread& thread, Split& best) const;
+    // Splits of the plan's single features, by the whole team.
+    void search_features_with_team(const SearchNode& node, const Plan& plan, Split& best);
+    // Histograms of tiles, block by block so that a block of channels is loaded once.
+    void search_tiles_with_team(const SearchNode& node, const std::vector<FeatureTile>& tiles,
+                                NodeHistograms* kept, Split& best);
+    // body(gradient, hessian, block) with each block of the node's channels.
+    template <typename Body>
+    void for_each_block(const SearchNode& node, Body&& body);
+    void reduce(std::vector<Split>& candidates, Split& best) const;
     void search_remaining(const SearchNode& node, Thread& thread, Split& best) const;
     bool draws_features() const {
         return workspace_.params.max_features < workspace_.binned.n_features;
@@ -74,6 +99,12 @@ class NodeSearch {
     std::vector<std::unique_ptr<Thread>> threads_;
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
+    // Channels of all rows; empty if they are loaded as needed, which takes a fraction of the
+    // memory and is possible where large nodes see histograms only.
+    ChannelStore resident_;
+    bool is_lazy_ = false;
+    AlignedVector<float> block_;                       // one block of a large node's channels
+    std::vector<TileScores> tile_scores_, sibling_scores_;
     bool lists_possible_ = false, histograms_possible_ = false, subtraction_possible_ = false, other_features_ = false;
 };
 

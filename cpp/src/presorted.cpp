@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kMissingEntryCode = 0xffff;
 // Vectors may read this far past the end of a list.
 constexpr int64_t kReadAhead = 32;
+constexpr int64_t kMaxTinyRows = 8;
 constexpr size_t kMaxListBytes = size_t{4} << 20;
 
 }  // namespace
@@ -53,12 +54,16 @@ void PresortedLists::start(const NodeRange& subtree) {
 
 void PresortedLists::search(const SearchNode& node, Split& best) {
     prepare(node);
-    if (node.range.size() == 2 && workspace_.params.min_samples_leaf == 1 &&
-        !workspace_.per_channel()) {
-        search_pair(node, best);
+    if (is_tiny(node.range.size())) {
+        search_tiny(node, best);
         return;
     }
     for (size_t f = 0; f < features_.size(); ++f) search_list(node, f, best);
+}
+
+bool PresortedLists::is_tiny(int64_t n_rows) const {
+    return n_rows <= kMaxTinyRows &&
+           (size_t{1} << (n_rows - 1)) <= features_.size() * static_cast<size_t>(n_rows - 1);
 }
 
 void PresortedLists::prepare(const SearchNode& node) {
@@ -70,16 +75,75 @@ void PresortedLists::prepare(const SearchNode& node) {
         unit_factors_[i] = 1.0f / static_cast<float>(i + 1) + 1.0f / static_cast<float>(n - i - 1);
 }
 
-// Two rows: every feature that tells them apart has the same gain.
-void PresortedLists::search_pair(const SearchNode& node, Split& best) {
-    size_t chosen = features_.size();
-    for (size_t f = 0; f < features_.size(); ++f) {
-        const uint32_t* entries = list(f, node.range);
-        if (list_code(entries[0]) != list_code(entries[1]) &&
-            (chosen == features_.size() || ranks_[f] < ranks_[chosen]))
-            chosen = f;
+// A division and its mirror image have the same gain, so that half of the subsets will do.
+void PresortedLists::tabulate_gains(const SearchNode& node) {
+    const int n = static_cast<int>(node.range.size());
+    const int64_t least = workspace_.params.min_samples_leaf;
+    const uint32_t all = (1u << n) - 1;
+    gains_by_subset_.resize(size_t{1} << n);
+    gains_by_subset_[0] = gains_by_subset_[all] = -1.0f;
+    const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
+    subset_norms_.assign(size_t{1} << (n - 1), 0.0f);
+    SubsetTask task{g, n, subset_norms_.data()};
+    kernels_.subset_norms(task);
+    work += (uint64_t{1} << (n - 1)) * workspace_.channels.n_channels;
+    for (uint32_t subset = 1; subset < (1u << (n - 1)); ++subset) {
+        const int64_t n_side = __builtin_popcount(subset);
+        double weight = static_cast<double>(n_side);
+        if (workspace_.channels.policy != HessianPolicy::unit) {
+            weight = 0.0;
+            for (int row = 0; row < n; ++row)
+                if (subset >> row & 1) weight += workspace_.weights[node.range.begin + row];
+        }
+        const double other = node.totals->weight - weight;
+        const bool is_dust = std::min(weight, other) <= kDustDouble * node.totals->weight;
+        const float gain =
+            is_dust || n_side < least || n - n_side < least
+                ? -1.0f
+                : static_cast<float>(subset_norms_[subset] * (1.0 / weight + 1.0 / other));
+        gains_by_subset_[subset] = gains_by_subset_[all ^ subset] = gain;
     }
-    if (chosen < features_.size()) search_list(node, chosen, best);
+}
+
+void PresortedLists::search_tiny(const SearchNode& node, Split& best) {
+    tabulate_gains(node);
+    const int n = static_cast<int>(node.range.size());
+    const float* const gains = gains_by_subset_.data();
+    float best_gain = static_cast<float>(best.gain);
+    uint64_t best_rank = best.rank;
+    size_t best_feature = 0;
+    int best_cut = -1, best_missing = 0;
+    bool best_missing_left = false;
+    for (size_t f = 0; f < features_.size(); ++f) {
+        const uint32_t* const entries = list(f, node.range);
+        if (list_code(entries[0]) == list_code(entries[n - 1])) continue;
+        int n_missing = 0;
+        uint32_t missing = 0;
+        while (list_code(entries[n - 1 - n_missing]) == kMissingEntryCode)
+            missing |= 1u << list_row(entries[n - 1 - n_missing++]);
+        for (int pass = 0; pass <= (n_missing > 0); ++pass) {
+            // With the missing rows right, the last cut parts values from missing.
+            const int n_cuts = n - n_missing - (pass == 1 || n_missing == 0 ? 1 : 0);
+            uint32_t subset = pass == 1 ? missing : 0;
+            for (int i = 0; i < n_cuts; ++i) {
+                subset |= 1u << list_row(entries[i]);
+                if (list_code(entries[i]) == list_code(entries[i + 1])) continue;
+                const float gain = gains[subset];
+                if (gain < best_gain || (gain == best_gain && ranks_[f] >= best_rank)) continue;
+                if (gain < 0.0f) continue;
+                best_gain = gain;
+                best_rank = ranks_[f];
+                best_feature = f;
+                best_cut = i;
+                best_missing = n_missing;
+                best_missing_left = pass == 1;
+            }
+        }
+    }
+    if (best_cut < 0) return;
+    const int n_left = best_cut + 1 + (best_missing_left ? best_missing : 0);
+    keep(node, best_feature, best_gain, list(best_feature, node.range), best_cut, n_left,
+         best_missing == 0 ? 2 * n_left >= n : best_missing_left, best);
 }
 
 void PresortedLists::search_list(const SearchNode& node, size_t feature, Split& best) {
@@ -96,11 +160,10 @@ void PresortedLists::search_list(const SearchNode& node, size_t feature, Split& 
 void PresortedLists::search_pass(const SearchNode& node, size_t feature, const uint32_t* entries,
                                  int64_t n_values, int64_t n_missing, bool missing_left,
                                  Split& best) {
-    const NodeTotals& totals = *node.totals;
     const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
     const uint32_t* const missing = entries + n_values;
     ListWalkTask walk;
-    walk.gradient = workspace_.gradient_blocks(node.range);
+    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
     walk.entries = entries;
     // With the missing rows right, the last prefix is the split of values against missing.
     walk.n_entries = missing_left || n_missing == 0 ? n_values - 1 : n_values;
@@ -126,7 +189,6 @@ void PresortedLists::search_pass(const SearchNode& node, size_t feature, const u
     task.end = std::min<int64_t>(walk.n_entries, n - least - offset);
     if (task.begin >= task.end) return;
     const float gain = kernels_.best_of_list(task);
-    (void)totals;
     if (gain < 0.0f || !best.beaten_by(gain, ranks_[feature])) return;
     for (int64_t i = task.begin; i < task.end; ++i) {
         if (norms_[i] * factors[i] != gain ||
@@ -141,14 +203,16 @@ void PresortedLists::search_pass(const SearchNode& node, size_t feature, const u
 void PresortedLists::fill_factors(const SearchNode& node, const uint32_t* entries,
                                   int64_t n_values, const uint32_t* missing, int64_t n_missing,
                                   bool missing_left) {
-    const float* weights = workspace_.hessian.data() + node.range.begin;
+    const float* weights = workspace_.weights.data() + node.range.begin;
     double prefix = 0.0;
     if (missing_left)
         for (int64_t i = 0; i < n_missing; ++i) prefix += weights[list_row(missing[i])];
     const double total = node.totals->weight;
     for (int64_t i = 0; i < n_values; ++i) {
         prefix += weights[list_row(entries[i])];
-        factors_[i] = static_cast<float>(1.0 / prefix + 1.0 / std::max(total - prefix, 1e-300));
+        const bool is_dust = std::min(prefix, total - prefix) <= kDustDouble * total;
+        factors_[i] =
+            is_dust ? -1.0f : static_cast<float>(1.0 / prefix + 1.0 / (total - prefix));
     }
 }
 

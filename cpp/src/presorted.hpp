@@ -34,7 +34,11 @@ class PresortedLists {
         return entries_.data() + feature * stride_ + (range.begin - subtree_.begin);
     }
     void prepare(const SearchNode& node);
-    void search_pair(const SearchNode& node, Split& best);
+    // Nodes of a few rows: the gain of every way to divide them is cheaper to tabulate once than
+    // to find anew for every feature.
+    bool is_tiny(int64_t n_rows) const;
+    void search_tiny(const SearchNode& node, Split& best);
+    void tabulate_gains(const SearchNode& node);
     void search_list(const SearchNode& node, size_t feature, Split& best);
     void search_pass(const SearchNode& node, size_t feature, const uint32_t* entries,
                      int64_t n_values, int64_t n_missing, bool missing_left, Split& best);
@@ -53,6 +57,8 @@ class PresortedLists {
     std::vector<uint16_t> moves_;
     std::vector<float> norms_, factors_, unit_factors_;
     std::vector<uint64_t> ranks_;
+    std::vector<float> subset_norms_;
+    std::vector<float> gains_by_subset_;  // bit r set: row r on the one side
 };
 
 }  // namespace ramify

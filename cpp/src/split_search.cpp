@@ -249,7 +249,7 @@ void FeatureSearch::walk_groups(const SearchNode& node, const uint32_t* order,
 void FeatureSearch::walk_norms(const SearchNode& node, const uint32_t* order, const uint32_t* ends,
                                size_t n_groups, bool with_missing) {
     WalkTask task;
-    task.gradient = workspace_.gradient_blocks(node.range);
+    task.gradient = workspace_.gradient_blocks(*node.store, node.range);
     task.order = order;
     task.ends = ends;
     task.n_groups = static_cast<int64_t>(n_groups);
@@ -269,7 +269,7 @@ void FeatureSearch::walk_norms(const SearchNode& node, const uint32_t* order, co
     }
     WeightedWalkTask weighted;
     weighted.walk = task;
-    weighted.hessian = workspace_.hessian_blocks(node.range);
+    weighted.hessian = workspace_.hessian_blocks(*node.store, node.range);
     weighted.gradient_total = node.totals->gradient.data();
     weighted.hessian_total = node.totals->hessian.data();
     weighted.l2_regularization = static_cast<float>(workspace_.params.l2_regularization);
@@ -320,7 +320,7 @@ FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_
         side.weight = static_cast<double>(n);
     } else {
         for (size_t i = 0; i < n; ++i)
-            side.weight += workspace_.hessian[node.range.begin + rows[i]];
+            side.weight += workspace_.weights[node.range.begin + rows[i]];
     }
     if (!node.totals->centred)
         for (size_t i = 0; i < n; ++i)
@@ -332,7 +332,9 @@ double FeatureSearch::gain_of(const SearchNode& node, const Side& side, double n
     const NodeTotals& totals = *node.totals;
     if (workspace_.per_channel()) return norm - totals.base_score;
     const double lambda = workspace_.params.l2_regularization;
-    const double other = std::max(totals.weight - side.weight, 1e-300);
+    const double other = totals.weight - side.weight;
+    if (std::min(other, side.weight) <= kDustDouble * totals.weight)
+        return std::numeric_limits<double>::quiet_NaN();  // beats nothing
     // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
     return norm / (side.weight + lambda) +
            (totals.norm - 2.0 * side.product + norm) / (other + lambda) - totals.base_score;

@@ -10,11 +10,13 @@
 
 namespace ramify {
 
-// A node under search: its rows, its sums and its seed.
+// A node under search: its rows, its sums, its seed and where its channels are (null: only at
+// the source, to be loaded block by block).
 struct SearchNode {
     NodeRange range;
     const NodeTotals* totals = nullptr;
     uint64_t seed = 0;
+    ChannelStore* store = nullptr;
 };
 
 // More categories than this in a node are ordered along their main axis instead of one by one.

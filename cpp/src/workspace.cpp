@@ -9,20 +9,6 @@ namespace ramify {
 
 namespace {
 
-// Copies (n, q) row-major values into blocks, rows in the given order.
-void to_blocks(const float* values, int32_t n_channels, const std::vector<int32_t>& rows,
-               int lanes, int32_t n_blocks, AlignedVector<float>& blocks) {
-    const int64_t n = static_cast<int64_t>(rows.size());
-    blocks.assign(static_cast<size_t>(n_blocks) * n * lanes, 0.0f);
-    for (int32_t block = 0; block < n_blocks; ++block) {
-        const int32_t first = block * lanes;
-        const size_t width = std::min(lanes, n_channels - first) * sizeof(float);
-        float* out = blocks.data() + int64_t{block} * n * lanes;
-        for (int64_t i = 0; i < n; ++i)
-            std::memcpy(out + i * lanes, values + int64_t{rows[i]} * n_channels + first, width);
-    }
-}
-
 // Moves items of `width` values: left ones forward in place, right ones behind them, both stable.
 template <typename T>
 void partition_items(T* items, int64_t n, int width, const std::vector<uint8_t>& left,
@@ -53,26 +39,78 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
       feature_home(binned_.n_features) {
     for (int32_t i = 0; i < binned.n_dense; ++i) feature_home[binned.dense_features[i]] = i;
     for (int32_t i = 0; i < binned.n_sparse; ++i) feature_home[binned.sparse_features[i]] = ~i;
-    if (!channels.is_sparse())
-        to_blocks(channels.gradient, channels.n_channels, rows, lanes, n_blocks, gradient);
-    if (per_channel()) {
-        to_blocks(channels.hessian, channels.n_channels, rows, lanes, n_blocks, hessian);
-    } else if (channels.policy == HessianPolicy::shared) {
-        hessian.resize(n_rows);
-        for (int64_t i = 0; i < n_rows; ++i) hessian[i] = channels.hessian[rows[i]];
+    if (channels.policy == HessianPolicy::shared) {
+        weights.resize(n_rows);
+        for (int64_t i = 0; i < n_rows; ++i) weights[i] = channels.hessian[rows[i]];
     }
 }
 
-Blocks Workspace::gradient_blocks(const NodeRange& range) {
-    return {gradient.data() + range.begin * lanes, n_rows * lanes, n_blocks};
+template <typename T>
+void Workspace::load_values(const T* values, const NodeRange& range, int32_t block,
+                            float* out) const {
+    const int32_t first = block * lanes;
+    const int width = std::min(lanes, channels.n_channels - first);
+    const bool shared = channels.policy == HessianPolicy::shared && !channels.is_gradient;
+    const bool weigh_entries = per_channel() && !channels.is_gradient;
+    double shift[16] = {}, factor[16];
+    for (int k = 0; k < width; ++k) {
+        shift[k] = channels.shift ? channels.shift[first + k] : 0.0;
+        factor[k] = channels.factor ? channels.factor[first + k] : 1.0;
+    }
+    for (int64_t i = 0; i < range.size(); ++i, out += lanes) {
+        const int64_t row = rows[range.begin + i];
+        const T* const source = values + row * channels.n_columns;
+        const double weight = shared ? weights[range.begin + i] : 1.0;
+        for (int k = 0; k < width; ++k) {
+            const double value = source[channels.columns ? channels.columns[first + k] : first + k];
+            const double entry =
+                weigh_entries ? channels.hessian[row * channels.n_channels + first + k] : weight;
+            out[k] = static_cast<float>((value - shift[k]) * factor[k] * entry);
+        }
+        for (int k = width; k < lanes; ++k) out[k] = 0.0f;
+    }
 }
 
-Blocks Workspace::hessian_blocks(const NodeRange& range) {
-    return {hessian.data() + range.begin * lanes, n_rows * lanes, n_blocks};
+void Workspace::load_block(const NodeRange& range, int32_t block, bool hessian, float* out) const {
+    if (!hessian) {
+        if (channels.values_f32)
+            load_values(channels.values_f32, range, block, out);
+        else
+            load_values(channels.values_f64, range, block, out);
+        return;
+    }
+    const int32_t first = block * lanes;
+    const int width = std::min(lanes, channels.n_channels - first);
+    for (int64_t i = range.begin; i < range.end; ++i, out += lanes) {
+        std::fill_n(out, lanes, 0.0f);
+        std::copy_n(channels.hessian + int64_t{rows[i]} * channels.n_channels + first, width, out);
+    }
 }
 
-NodeTotals Workspace::summarise(const NodeRange& range, bool centre, bool need_products,
-                                std::vector<double>& label_sums) {
+void Workspace::load(const NodeRange& range, ChannelStore& store) const {
+    store.range = range;
+    const int64_t block_size = range.size() * lanes;
+    store.gradient.resize(n_blocks * block_size);
+    store.hessian.resize(per_channel() ? n_blocks * block_size : 0);
+    for (int32_t block = 0; block < n_blocks; ++block) {
+        load_block(range, block, false, store.gradient.data() + block * block_size);
+        if (per_channel())
+            load_block(range, block, true, store.hessian.data() + block * block_size);
+    }
+}
+
+Blocks Workspace::gradient_blocks(ChannelStore& store, const NodeRange& range) const {
+    return {store.gradient.data() + (range.begin - store.range.begin) * lanes,
+            store.range.size() * lanes, n_blocks};
+}
+
+Blocks Workspace::hessian_blocks(ChannelStore& store, const NodeRange& range) const {
+    return {store.hessian.data() + (range.begin - store.range.begin) * lanes,
+            store.range.size() * lanes, n_blocks};
+}
+
+NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, bool centre,
+                                bool need_products, std::vector<double>& label_sums) {
     NodeTotals totals;
     totals.n_rows = range.size();
     if (channels.is_sparse()) {
@@ -80,43 +118,54 @@ NodeTotals Workspace::summarise(const NodeRange& range, bool centre, bool need_p
         return totals;
     }
     if (per_channel())
-        summarise_per_channel(range, totals);
+        summarise_per_channel(range, *store, totals);
     else
-        summarise_dense(range, totals);
-    if (centre && params.l2_regularization == 0.0)
-        centre_channels(range, totals);
-    else if (need_products && !per_channel())
-        fill_products(range, totals);
+        summarise_dense(range, store, totals);
+    // Sums in float64 need no help, and keep their last digits without it.
+    if (centre && store && params.l2_regularization == 0.0 && !params.double_precision)
+        centre_channels(range, *store, totals);
+    else if (need_products && store && !per_channel())
+        fill_products(range, *store, totals);
     return totals;
 }
 
-void Workspace::summarise_dense(const NodeRange& range, NodeTotals& totals) {
+void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
+                                NodeTotals& totals) const {
+    constexpr int64_t kChunk = 256;
     const int64_t n = range.size();
     const bool unit = channels.policy == HessianPolicy::unit;
     if (unit) {
         totals.weight = static_cast<double>(n);
     } else {
-        for (int64_t i = range.begin; i < range.end; ++i) totals.weight += hessian[i];
+        for (int64_t i = range.begin; i < range.end; ++i) totals.weight += weights[i];
     }
     const size_t width = static_cast<size_t>(n_blocks) * lanes;
     totals.gradient.resize(width);
     totals.mean.assign(width, 0.0f);
-    const Blocks g = gradient_blocks(range);
+    const Blocks g = store ? gradient_blocks(*store, range) : Blocks{};
+    float chunk[kChunk * 16];
     double sum[16], square[16];
     for (int32_t block = 0; block < n_blocks; ++block) {
-        std::fill_n(sum, lanes, 0.0);
-        std::fill_n(square, lanes, 0.0);
-        const float* values = g.data + block * g.block_stride;
-        for (int64_t i = 0; i < n; ++i) {
-            const double inverse = unit ? 1.0 : 1.0 / hessian[range.begin + i];
-            for (int k = 0; k < lanes; ++k) {
-                const double value = values[i * lanes + k];
-                sum[k] += value;
-                square[k] += value * value * inverse;
+        std::fill_n(sum, 16, 0.0);
+        std::fill_n(square, 16, 0.0);
+        for (int64_t begin = 0; begin < n; begin += kChunk) {
+            const int64_t end = std::min(n, begin + kChunk);
+            const float* values = chunk;
+            if (store)
+                values = g.data + block * g.block_stride + begin * lanes;
+            else
+                load_block({range.begin + begin, range.begin + end}, block, false, chunk);
+            for (int64_t i = begin; i < end; ++i, values += lanes) {
+                const double inverse = unit ? 1.0 : 1.0 / weights[range.begin + i];
+                for (int k = 0; k < lanes; ++k) {
+                    const double value = values[k];
+                    sum[k] += value;
+                    square[k] += value * value * inverse;
+                }
             }
         }
         for (int k = 0; k < lanes; ++k) {
-            totals.gradient[block * lanes + k] = static_cast<float>(sum[k]);
+            totals.gradient[block * lanes + k] = sum[k];
             totals.norm += sum[k] * sum[k];
             totals.impurity += std::max(0.0, square[k] - sum[k] * sum[k] / totals.weight);
             if (params.l2_regularization == 0.0)
@@ -126,13 +175,14 @@ void Workspace::summarise_dense(const NodeRange& range, NodeTotals& totals) {
     totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
 }
 
-void Workspace::summarise_per_channel(const NodeRange& range, NodeTotals& totals) {
+void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& store,
+                                      NodeTotals& totals) const {
     const int64_t n = range.size();
     const size_t width = static_cast<size_t>(n_blocks) * lanes;
     totals.gradient.resize(width);
     totals.hessian.resize(width);
     totals.mean.assign(width, 0.0f);
-    const Blocks g = gradient_blocks(range), h = hessian_blocks(range);
+    const Blocks g = gradient_blocks(store, range), h = hessian_blocks(store, range);
     double sum[16], weight[16], square[16], all_weights = 0.0;
     for (int32_t block = 0; block < n_blocks; ++block) {
         std::fill_n(sum, lanes, 0.0);
@@ -150,8 +200,8 @@ void Workspace::summarise_per_channel(const NodeRange& range, NodeTotals& totals
         }
         for (int k = 0; k < lanes; ++k) {
             const size_t at = static_cast<size_t>(block) * lanes + k;
-            totals.gradient[at] = static_cast<float>(sum[k]);
-            totals.hessian[at] = static_cast<float>(weight[k]);
+            totals.gradient[at] = sum[k];
+            totals.hessian[at] = weight[k];
             all_weights += weight[k];
             if (weight[k] <= 0.0) continue;
             totals.impurity += std::max(0.0, square[k] - sum[k] * sum[k] / weight[k]);
@@ -188,29 +238,31 @@ void Workspace::summarise_sparse(const NodeRange& range, NodeTotals& totals,
     totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
 }
 
-void Workspace::centre_channels(const NodeRange& range, NodeTotals& totals) {
-    const Blocks g = gradient_blocks(range);
-    const Blocks h = per_channel() ? hessian_blocks(range) : Blocks{};
+void Workspace::centre_channels(const NodeRange& range, ChannelStore& store,
+                                NodeTotals& totals) const {
+    const Blocks g = gradient_blocks(store, range);
+    const Blocks h = per_channel() ? hessian_blocks(store, range) : Blocks{};
     const bool shared = channels.policy == HessianPolicy::shared;
     for (int32_t block = 0; block < n_blocks; ++block) {
         float* values = g.data + block * g.block_stride;
         const float* mean = totals.mean.data() + block * lanes;
         for (int64_t i = 0; i < range.size(); ++i) {
-            const float* weights =
+            const float* entries =
                 per_channel() ? h.data + block * h.block_stride + i * lanes : nullptr;
-            const float weight = shared ? hessian[range.begin + i] : 1.0f;
+            const float weight = shared ? weights[range.begin + i] : 1.0f;
             for (int k = 0; k < lanes; ++k)
-                values[i * lanes + k] -= (weights ? weights[k] : weight) * mean[k];
+                values[i * lanes + k] -= (entries ? entries[k] : weight) * mean[k];
         }
     }
     totals.centred = true;
-    std::fill(totals.gradient.begin(), totals.gradient.end(), 0.0f);
+    std::fill(totals.gradient.begin(), totals.gradient.end(), 0.0);
     std::fill(totals.mean.begin(), totals.mean.end(), 0.0f);
     totals.norm = totals.base_score = 0.0;
 }
 
-void Workspace::fill_products(const NodeRange& range, const NodeTotals& totals) {
-    const Blocks g = gradient_blocks(range);
+void Workspace::fill_products(const NodeRange& range, ChannelStore& store,
+                              const NodeTotals& totals) {
+    const Blocks g = gradient_blocks(store, range);
     for (int64_t i = 0; i < range.size(); ++i) {
         double product = 0.0;
         for (int32_t block = 0; block < n_blocks; ++block)
@@ -222,7 +274,7 @@ void Workspace::fill_products(const NodeRange& range, const NodeTotals& totals) 
 }
 
 void Workspace::decide_sides(const NodeRange& range, const Split& split,
-                             std::vector<uint8_t>& left) {
+                             std::vector<uint8_t>& left) const {
     left.resize(range.size());
     auto side = [&](uint32_t code, uint32_t missing) -> uint8_t {
         if (code == missing) return split.missing_left;
@@ -252,23 +304,25 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
     }
 }
 
-int64_t Workspace::partition(const NodeRange& range, const Split& split,
-                             std::vector<uint8_t>& left) {
-    thread_local std::vector<float> spill;
-    thread_local std::vector<int32_t> spill_rows;
+int64_t Workspace::partition(const NodeRange& range, const Split& split, ChannelStore* store,
+                             PartitionScratch& scratch) {
+    std::vector<uint8_t>& left = scratch.left;
+    std::vector<float>& spill = scratch.spilt_values;
     decide_sides(range, split, left);
     const int64_t n = range.size();
     const int64_t n_left = std::count(left.begin(), left.begin() + n, uint8_t{1});
-    partition_items(rows.data() + range.begin, n, 1, left, spill_rows);
-    for (int32_t block = 0; block < n_blocks; ++block) {
-        partition_items(gradient.data() + (block * n_rows + range.begin) * lanes, n, lanes, left,
-                        spill);
-        if (per_channel())
-            partition_items(hessian.data() + (block * n_rows + range.begin) * lanes, n, lanes,
-                            left, spill);
-    }
+    partition_items(rows.data() + range.begin, n, 1, left, scratch.spilt_rows);
     if (channels.policy == HessianPolicy::shared)
-        partition_items(hessian.data() + range.begin, n, 1, left, spill);
+        partition_items(weights.data() + range.begin, n, 1, left, spill);
+    if (store && n_blocks > 0) {
+        const Blocks g = gradient_blocks(*store, range);
+        const Blocks h = per_channel() ? hessian_blocks(*store, range) : Blocks{};
+        for (int32_t block = 0; block < n_blocks; ++block) {
+            partition_items(g.data + block * g.block_stride, n, lanes, left, spill);
+            if (per_channel())
+                partition_items(h.data + block * h.block_stride, n, lanes, left, spill);
+        }
+    }
     return range.begin + n_left;
 }
 

@@ -24,9 +24,23 @@ struct NodeTotals {
     double impurity = 0.0;  // sum over channels of sum h (y - mean)^2
     // What the criterion needs. After physical centring the sums are zero by construction.
     bool centred = false;
-    std::vector<float> gradient, hessian, mean;  // (n_blocks * lanes); hessian: per channel only
-    double norm = 0.0;                           // |G|^2 of what the channels hold now
-    double base_score = 0.0;                     // criterion of the unsplit node
+    std::vector<double> gradient, hessian;  // (n_blocks * lanes); hessian: per channel only
+    std::vector<float> mean;                // zeros with regularisation
+    double norm = 0.0;                      // |G|^2 of what the channels hold now
+    double base_score = 0.0;                // criterion of the unsplit node
+};
+
+// Channels of a range of positions, [block][position][lane], in node order.
+struct ChannelStore {
+    NodeRange range;
+    AlignedVector<float> gradient;
+    AlignedVector<float> hessian;  // per channel only
+};
+
+struct PartitionScratch {
+    std::vector<uint8_t> left;  // OUT side of each row before it was moved
+    std::vector<float> spilt_values;
+    std::vector<int32_t> spilt_rows;
 };
 
 class Workspace {
@@ -41,10 +55,9 @@ class Workspace {
     const int32_t n_blocks;
     const int64_t n_rows;
 
-    std::vector<int32_t> rows;     // original row of each position
-    AlignedVector<float> gradient;  // [block][position][lane]; empty for sparse labels
-    AlignedVector<float> hessian;  // (n_rows,) shared, or blocks per channel, or empty
-    std::vector<double> products;  // (n_rows,) g_i . G of the node, where the criterion needs it
+    std::vector<int32_t> rows;       // original row of each position
+    AlignedVector<float> weights;    // (n_rows,) of the positions; shared policy only
+    std::vector<double> products;    // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
 
     // Code of row r of a dense feature: codes[dense_base(home) + r * kTileFeatures].
@@ -52,31 +65,42 @@ class Workspace {
         return home / kTileFeatures * binned.n_rows * kTileFeatures + home % kTileFeatures;
     }
     bool per_channel() const { return channels.policy == HessianPolicy::per_channel; }
-    Blocks gradient_blocks(const NodeRange& range);
-    Blocks hessian_blocks(const NodeRange& range);
     double row_weight(int64_t position) const {
-        return channels.policy == HessianPolicy::shared ? hessian[position] : 1.0;
+        return channels.policy == HessianPolicy::shared ? weights[position] : 1.0;
     }
 
-    // Sums of the node. `centre`: subtract the node's mean from its channels, so that float32
-    // sums stay exact in deep nodes; only without regularisation, where the criterion does not
-    // change. `need_products`: fill `products` where the channels are not centred.
-    // label_sums: scratch (n_channels,) of zeros, left zero; sparse labels only.
-    NodeTotals summarise(const NodeRange& range, bool centre, bool need_products,
-                         std::vector<double>& label_sums);
+    // Copies the channels of a range of positions into a store, or one block of them into
+    // out [position][lane]. hessian: the weights instead of the gradients; per channel only.
+    void load(const NodeRange& range, ChannelStore& store) const;
+    void load_block(const NodeRange& range, int32_t block, bool hessian, float* out) const;
+    Blocks gradient_blocks(ChannelStore& store, const NodeRange& range) const;
+    Blocks hessian_blocks(ChannelStore& store, const NodeRange& range) const;
+
+    // Sums of the node; store may be null: read from the source. `centre`: subtract the node's
+    // mean from its channels, so that float32 sums stay exact in deep nodes; only without
+    // regularisation, where the criterion does not change. `need_products`: fill `products` where
+    // the channels are not centred. label_sums: scratch (n_channels,) of zeros, left zero; sparse
+    // labels only.
+    NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre,
+                         bool need_products, std::vector<double>& label_sums);
 
     // Stable partition of the range by the split; returns the first position of the right child.
-    // left: OUT, side of each row before it was moved.
-    int64_t partition(const NodeRange& range, const Split& split, std::vector<uint8_t>& left);
+    // store: may be null.
+    int64_t partition(const NodeRange& range, const Split& split, ChannelStore* store,
+                      PartitionScratch& scratch);
 
   private:
-    void summarise_dense(const NodeRange& range, NodeTotals& totals);
-    void summarise_per_channel(const NodeRange& range, NodeTotals& totals);
+    template <typename T>
+    void load_values(const T* values, const NodeRange& range, int32_t block, float* out) const;
+    void summarise_dense(const NodeRange& range, ChannelStore* store, NodeTotals& totals) const;
+    void summarise_per_channel(const NodeRange& range, ChannelStore& store,
+                               NodeTotals& totals) const;
     void summarise_sparse(const NodeRange& range, NodeTotals& totals,
                           std::vector<double>& label_sums);
-    void centre_channels(const NodeRange& range, NodeTotals& totals);
-    void fill_products(const NodeRange& range, const NodeTotals& totals);
-    void decide_sides(const NodeRange& range, const Split& split, std::vector<uint8_t>& left);
+    void centre_channels(const NodeRange& range, ChannelStore& store, NodeTotals& totals) const;
+    void fill_products(const NodeRange& range, ChannelStore& store, const NodeTotals& totals);
+    void decide_sides(const NodeRange& range, const Split& split,
+                      std::vector<uint8_t>& left) const;
 };
 
 }  // namespace ramify

@@ -92,6 +92,17 @@ def grow_dense(
     rows: NDArray[np.int32],
     params: GrowParams,
 ) -> GrownTree: ...
+def grow_targets(
+    binned: Binned,
+    values: NDArray[np.float64],
+    columns: NDArray[np.int32],
+    shift: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    params: GrowParams,
+) -> GrownTree: ...
 def grow_sparse(
     binned: Binned,
     n_channels: int,

@@ -13,7 +13,7 @@ from reference import Mask, Reference, Rules
 
 #: Relative and absolute error of gains. The absolute one is relative to the scores that a gain is
 #: a difference of. Channels are float32 in either case and centred in it; only the sums differ.
-FLOAT_TOLERANCE = (1e-4, 2e-6)
+FLOAT_TOLERANCE = (1e-4, 1e-5)
 DOUBLE_TOLERANCE = (1e-6, 1e-7)
 #: Settings of the grower that the reference knows about.
 RULES = {field.name for field in fields(Rules)}

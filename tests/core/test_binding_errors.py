@@ -1,11 +1,9 @@
 """The bindings refuse bad arguments and never crash the interpreter."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from core_tree import binned_arrays, make_params
+from isolation import run_isolated
 from problems import mixed_problem
 
 from ramify import _core
@@ -24,15 +22,6 @@ def changed(array, index, value):
     result = array.copy()
     result[index] = value
     return result
-
-
-def run_isolated(code):
-    """Run code that may crash in an interpreter of its own; return its last word."""
-    header = "import numpy as np\nfrom ramify import _core\ntry:\n"
-    body = "".join(f"    {line}\n" for line in code.strip().splitlines())
-    script = header + body + "except (TypeError, ValueError):\n    print('refused')\n"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    return result.stdout.strip() or f"exit code {result.returncode}"
 
 
 BAD_BINNED = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees, assert_identical
-from problems import make_problem, mixed_problem, numeric_problem
+from problems import WEIGHTS, make_problem, mixed_problem, numeric_problem
 
 pytestmark = pytest.mark.kernel
 
@@ -51,6 +51,28 @@ def test_a_node_is_split_whenever_any_feature_can_split_it(random_cuts, is_rare)
     for seed in range(10):
         tree = problem.grow(max_features=1, seed=seed, random_cuts=random_cuts)
         assert tree.feature.tolist() == [100, -1, -1]
+
+
+@pytest.mark.parametrize("l2_regularization", [0.0, 2.0])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("histogram_min_rows", [1, 10**9])
+def test_features_drawn_because_the_first_could_not_split_have_the_gains_they_record(
+    histogram_min_rows, weights, l2_regularization
+):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 3))
+    X[:, :2] = X[:, :2] > 0  # constant in a node once they have split one above it
+    values = X @ rng.normal(size=(3, 4)) + 0.3 * rng.normal(size=(120, 4))
+    problem = make_problem(X, values - values.mean(0), weights=weights)
+    for seed in range(8):
+        settings = {
+            "max_features": 1,
+            "seed": seed,
+            "max_depth": 4,
+            "histogram_min_rows": histogram_min_rows,
+            "l2_regularization": l2_regularization,
+        }
+        assert_agrees(problem.grow(**settings), problem, is_best=False, **settings)
 
 
 def test_a_drawn_feature_is_the_best_of_those_drawn():

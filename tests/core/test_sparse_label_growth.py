@@ -54,15 +54,28 @@ def test_gains_of_sparse_labels_are_exact(weights, l2_regularization):
         np.testing.assert_allclose(tree.gain[node], exact, rtol=1e-12, atol=1e-14 * score)
 
 
-@pytest.mark.parametrize("max_bins", [255, None])
 @pytest.mark.parametrize("weights", ["unit", "rows"])
-def test_sparse_labels_split_categories_better_than_at_random(weights, max_bins):
+def test_sparse_labels_split_categories_at_the_gains_they_record(weights):
     problem = label_problem(weights=weights, seed=2)
     settings = {"min_samples_leaf": 4}
     tree = problem.grow_sparse(**settings)
     assert (tree.category_offset >= 0).any()
-    # Subsets are ordered along the node's mean only: not the best, hence no bound from below.
+    # Categories are ordered along the node's mean only, so that better subsets may exist.
     assert_agrees(tree, problem, is_best=False, **settings)
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("n_categories", [30, 100])
+def test_sparse_labels_split_many_categories_better_than_at_random(n_categories, weights):
+    rng = np.random.default_rng(8)
+    category = rng.integers(0, n_categories, 800)
+    frequency = rng.beta(0.3, 3.0, (n_categories, 25))
+    labels = (rng.random((800, 25)) < frequency[category]).astype(float)
+    problem = make_problem(
+        category[:, None].astype(float), labels, n_categories=[n_categories], weights=weights
+    )
+    settings = {"max_depth": 1}
+    assert_agrees(problem.grow_sparse(**settings), problem, greedy=False, **settings)
 
 
 @pytest.mark.parametrize("weights", ["unit", "rows"])

@@ -1,6 +1,7 @@
 """A saved model comes back whole: predictions, names, categories and parameters."""
 
 import os
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -197,8 +198,6 @@ def test_only_fitted_estimators_of_ramify_are_saved(X, tmp_path):
 
 
 def test_a_pickle_is_not_loaded(X, tmp_path):
-    import pickle
-
     class Exploit:
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "exploited"),)

@@ -149,8 +149,9 @@ def test_memory_mapped_data_is_taken(problem, tmp_path):
     joblib.dump((X, Y), tmp_path / "data.joblib")
     mapped_X, mapped_Y = joblib.load(tmp_path / "data.joblib", mmap_mode="r")
     assert isinstance(mapped_X, np.memmap)
+    expected = TreeRegressor(random_state=0).fit(X, Y).predict(X)
     tree = TreeRegressor(random_state=0).fit(mapped_X, mapped_Y)
-    assert np.array_equal(tree.predict(mapped_X), TreeRegressor(random_state=0).fit(X, Y).predict(X))
+    assert np.array_equal(tree.predict(mapped_X), expected)
 
 
 @pytest.mark.parametrize(

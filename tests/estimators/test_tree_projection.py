@@ -115,7 +115,7 @@ def test_the_seed_decides_the_projection(problem):
 @pytest.mark.parametrize("name", sorted(PROJECTIONS))
 def test_labels_can_be_projected(problem, name, make):
     X, Y = problem
-    labels = (Y > np.quantile(Y, 0.8, axis=0)).astype(int)
+    labels = (np.quantile(Y, 0.8, axis=0) < Y).astype(int)
     tree = TreeClassifier(projection=name, min_samples_leaf=8, random_state=0)
     tree.fit(X, make(labels))
     proba = tree.predict_proba(X)

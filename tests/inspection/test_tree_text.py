@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ from ramify import TreeClassifier, TreeRegressor
 from ramify.datasets import make_multilabel
 from ramify.inspection import tree_text
 from ramify.inspection._numbers import format_number
+from ramify.inspection._reader import TreeReader
+from ramify.inspection._tree_layout import place_tree
+from ramify.model import DenseLeaves, Trees, TreeStructure
 
 
 def test_text_has_one_line_per_branch_and_tells_rows(soil_tree):
@@ -97,3 +102,35 @@ def test_negative_limits_are_refused(soil_tree, parameter):
 )
 def test_numbers_keep_their_leading_digits(value, text):
     assert format_number(value, 3) == text
+
+
+def _chain(n_leaves: int) -> Trees:
+    """A tree whose every split cuts off a single leaf."""
+    n_nodes = 2 * n_leaves - 1
+    is_split = (np.arange(n_nodes) % 2 == 0) & (np.arange(n_nodes) < n_nodes - 1)
+    nodes = np.arange(n_nodes)
+    structure = TreeStructure(
+        n_categories=np.zeros(1, np.int32),
+        tree_offsets=np.array([0, n_nodes]),
+        feature=np.where(is_split, 0, -1).astype(np.int32),
+        threshold=nodes / 2,
+        right=np.where(is_split, nodes + 2, -1).astype(np.int32),
+        missing_left=np.zeros(n_nodes, np.uint8),
+        category_offset=np.full(n_nodes, -1),
+        category_words=np.zeros(0, np.uint32),
+        n_samples=np.where(is_split, n_leaves - nodes // 2, 1),
+        weight=np.ones(n_nodes),
+        impurity=np.ones(n_nodes),
+        gain=np.ones(n_nodes),
+    )
+    return Trees(
+        structure, DenseLeaves(np.arange(n_leaves)[:, None] + 0.0, np.ones((n_leaves, 1)))
+    )
+
+
+def test_a_tree_may_be_deeper_than_python_recurses():
+    n_leaves = 2 * sys.getrecursionlimit()
+    tree = TreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
+    tree._trees = _chain(n_leaves)
+    assert tree_text(tree, show_missing=False).count("\n") == 2 * (n_leaves - 1) + 1
+    assert len(place_tree(TreeReader(tree), None, 1).ends) == n_leaves

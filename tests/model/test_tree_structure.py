@@ -150,7 +150,7 @@ def put(index, value):
         ("threshold", put(0, np.nan), "NaN"),
         ("category_offset", put(0, 0), "kind of split"),
         ("tree_offsets", put(1, 7), "damaged tree"),
-        ("tree_offsets", put(0, -1), "damaged tree"),
+        ("tree_offsets", put(0, -1), "must start at 0"),
         ("n_samples", put(0, 0), "positive weight"),
         ("weight", put(0, 0.0), "positive weight"),
         ("weight", put(3, -1.0), "positive weight"),

@@ -43,11 +43,20 @@ enum class HessianPolicy : int32_t {
     per_channel = 2,  // one weight per row and channel: masks, 2-D weights, Newton
 };
 
+// Where the channels come from. Channel k of row r is
+//     g = (values[r][columns[k]] - shift[k]) * factor[k] * weight of r (or of r and k),
+// or values[r][columns[k]] as it is if `is_gradient` (weights are in it already).
 struct ChannelsView {
     int32_t n_channels = 0;
     HessianPolicy policy = HessianPolicy::unit;
-    const float* gradient = nullptr;  // (n_rows, n_channels): weight * value; null when sparse
-    const float* hessian = nullptr;   // null, (n_rows,) or (n_rows, n_channels)
+    bool is_gradient = false;
+    const float* values_f32 = nullptr;  // (n_rows, n_columns); one of the two unless sparse
+    const double* values_f64 = nullptr;
+    int64_t n_columns = 0;
+    const int32_t* columns = nullptr;  // (n_channels,) or null: all of them in order
+    const double* shift = nullptr;     // (n_channels,) or null: 0
+    const double* factor = nullptr;    // (n_channels,) or null: 1
+    const float* hessian = nullptr;    // null, (n_rows,) or (n_rows, n_channels)
     // Sparse labels (CSR of values, not yet weighted); policy is unit or shared.
     const int64_t* indptr = nullptr;
     const int32_t* indices = nullptr;

@@ -51,6 +51,14 @@ struct ListBestTask {
     int64_t begin = 0, end = 0;
 };
 
+// norms[subset] = |sum of the rows in the subset|^2 for all subsets of the first n_rows - 1 rows;
+// bit r of a subset stands for row r.
+struct SubsetTask {
+    Blocks gradient;  // IN
+    int n_rows = 0;   // at most 8
+    float* norms = nullptr;  // IN OUT (2^(n_rows - 1),), zeros at first
+};
+
 // Moves the entries of the left child to the front, the others behind them, both in order.
 // moves[row]: the row's place in its child, plus kRightChild if it goes right.
 struct ListSplitTask {
@@ -66,8 +74,8 @@ constexpr uint16_t kRightChild = 0x8000;
 struct WeightedWalkTask {
     WalkTask walk;                          // norms: OUT scores
     Blocks hessian;                         // IN
-    const float* gradient_total = nullptr;  // IN (n_blocks * lanes,)
-    const float* hessian_total = nullptr;   // IN
+    const double* gradient_total = nullptr;  // IN (n_blocks * lanes,)
+    const double* hessian_total = nullptr;   // IN
     float l2_regularization = 0.0f;
 };
 
@@ -124,6 +132,7 @@ struct Kernels {
     void (*walk_list)(const ListWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);
+    void (*subset_norms)(const SubsetTask&);
     void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);

@@ -54,7 +54,6 @@ class TreeRegressor(RegressorMixin, SingleTree):
     Examples
     --------
     >>> import numpy as np
-from numpy.typing import NDArray
     >>> from ramify import TreeRegressor
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> Y = np.column_stack([X[:, 0] > 3, 10 * (X[:, 0] > 5)]).astype(float)
@@ -178,7 +177,6 @@ class TreeClassifier(ClassifierMixin, SingleTree):
     Examples
     --------
     >>> import numpy as np
-from numpy.typing import NDArray
     >>> from ramify import TreeClassifier
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [1, 1]])  # two labels

@@ -67,9 +67,13 @@ def ingest_regression_targets(Y: Any, n_rows: int, *, estimator_name: str) -> Ta
         return Targets(schema, matrix, None)
     values, is_1d, names = _read_numbers(Y, estimator_name)
     _check_shape(values.shape, n_rows)
+    schema = TargetSchema.build("regression", values.shape[1], is_1d=is_1d, output_names=names)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_plain = np.isfinite(values.sum())  # a finite sum needs no masks to be looked at
+    if is_plain:
+        return Targets(schema, np.ascontiguousarray(values), None)
     if np.isinf(values).any():
         raise _infinite()
-    schema = TargetSchema.build("regression", values.shape[1], is_1d=is_1d, output_names=names)
     return _masked(schema, values, ~np.isnan(values))
 
 
@@ -245,7 +249,7 @@ def _read_numbers(
     is_1d = array.ndim == 1
     columns_first = array[:, None] if is_1d else array
     if array.dtype.kind in "biuf":
-        return columns_first.astype(np.float64), is_1d, None
+        return columns_first.astype(np.float64, copy=False), is_1d, None
     values = np.empty(columns_first.shape)
     for j in range(columns_first.shape[1]):
         where = "y" if is_1d else describe_column(None, j, "y")

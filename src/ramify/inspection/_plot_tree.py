@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster import hierarchy
 
 from ramify.inspection._matplotlib import require_pyplot
 from ramify.inspection._reader import TreeReader
@@ -101,6 +100,8 @@ def _choose_values(
     reader: TreeReader, outputs: Sequence[str | int] | None, max_depth: int | None
 ) -> NDArray[np.intp]:
     """Choose the columns of the table; many of them are ordered so that like stands by like."""
+    from scipy.cluster import hierarchy  # slow to import, and seldom needed
+
     values = reader.positions(outputs)
     if outputs is not None or values.size <= _MAX_IN_ORDER:
         return values

@@ -87,27 +87,39 @@ def place_tree(reader: TreeReader, max_depth: int | None, n_columns: int) -> Tre
     n_columns : int
         Values in each row of the table.
     """
-    nodes: dict[int, PlacedNode] = {}
-    n_ends = 0
-
-    def place(node: int) -> float:
-        nonlocal n_ends
-        depth = int(reader.structure.depth[node])
-        is_leaf = bool(reader.structure.is_leaf[node])
-        is_end = is_leaf or (max_depth is not None and depth >= max_depth)
-        x = depth * (SPLIT_WIDTH + LEVEL_GAP)
-        nodes[node] = PlacedNode(node, x, 0.0, 0.0, 0.0, is_end)  # keeps preorder
-        if is_end:
-            y = (n_ends + 0.5) * ROW_HEIGHT
-            n_ends += 1
-            nodes[node] = PlacedNode(node, x, y, LEAF_WIDTH, LEAF_HEIGHT, is_end)
-        else:
-            above, below = (place(child) for child in reader.children(node))
-            y = (above + below) / 2
-            nodes[node] = PlacedNode(node, x, y, SPLIT_WIDTH, SPLIT_HEIGHT, is_end)
-        return y
-
-    place(0)
+    shown = _shown_nodes(reader, max_depth)
+    middles: dict[int, float] = {}
+    ends = [node for node, is_end in shown.items() if is_end]
+    for row, node in enumerate(ends):
+        middles[node] = (row + 0.5) * ROW_HEIGHT
+    for node in reversed(shown):  # children come before their parents
+        if not shown[node]:
+            above, below = reader.children(node)
+            middles[node] = (middles[above] + middles[below]) / 2
+    nodes = {
+        node: PlacedNode(
+            node,
+            x=int(reader.structure.depth[node]) * (SPLIT_WIDTH + LEVEL_GAP),
+            y=middles[node],
+            width=LEAF_WIDTH if is_end else SPLIT_WIDTH,
+            height=LEAF_HEIGHT if is_end else SPLIT_HEIGHT,
+            is_end=is_end,
+        )
+        for node, is_end in shown.items()
+    }
     right = max(placed.x + placed.width for placed in nodes.values())
     cell_width = min(_WIDEST_CELL, max(_NARROWEST_CELL, _TABLE_WIDTH / n_columns))
     return TreeLayout(nodes, right + TABLE_GAP, cell_width, n_columns)
+
+
+def _shown_nodes(reader: TreeReader, max_depth: int | None) -> dict[int, bool]:
+    """Find the nodes down to a depth, in preorder, and whether nothing below them is shown."""
+    shown: dict[int, bool] = {}
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        is_too_deep = max_depth is not None and reader.structure.depth[node] >= max_depth
+        shown[node] = bool(reader.structure.is_leaf[node] or is_too_deep)
+        if not shown[node]:
+            waiting.extend(reversed(reader.children(node)))
+    return shown

@@ -87,7 +87,7 @@ def tree_text(
     writer = _Writer(
         reader, reader.positions(outputs), max_depth, decimals, max_outputs, show_missing
     )
-    return "\n".join([*writer.header(type(model).__name__), *writer.branches(0, "")])
+    return "\n".join([*writer.header(type(model).__name__), *writer.branches()])
 
 
 @dataclass(frozen=True)
@@ -120,19 +120,28 @@ class _Writer:
             lines.append(f"A single leaf: {self._prediction(0)}")
         return lines
 
-    def branches(self, node: int, indent: str) -> Iterator[str]:
-        """Write the two branches of an inner node and what is below them."""
+    def branches(self) -> Iterator[str]:
+        """Write all branches, each followed by those below it."""
+        waiting = self._lines_below(0, "")
+        while waiting:
+            line, child, indent = waiting.pop()
+            yield line
+            waiting.extend(self._lines_below(child, indent))
+
+    def _lines_below(self, node: int, indent: str) -> list[tuple[str, int, str]]:
+        """Give line, child and the child's indent of both branches of a node, the right first."""
         if self.reader.structure.is_leaf[node] or self._is_cut_off(node):
-            return
+            return []
         conditions = self.reader.conditions(node)
         names_missing = self.show_missing and not self.reader.asks_whether_missing(node)
+        lines = []
         for side, child in enumerate(self.reader.children(node)):
             takes_missing = self.reader.missing_left(node) == (side == 0)
-            condition = conditions[side] + (
-                " or missing" if names_missing and takes_missing else ""
-            )
-            yield f"{indent}{'├─ ' if side == 0 else '└─ '}{condition}  {self._facts(child)}"
-            yield from self.branches(child, indent + ("│  " if side == 0 else "   "))
+            missing = " or missing" if names_missing and takes_missing else ""
+            fork, below = ("├─ ", "│  ") if side == 0 else ("└─ ", "   ")
+            line = f"{indent}{fork}{conditions[side]}{missing}  {self._facts(child)}"
+            lines.append((line, child, indent + below))
+        return lines[::-1]
 
     def _is_cut_off(self, node: int) -> bool:
         return self.max_depth is not None and self.reader.structure.depth[node] >= self.max_depth

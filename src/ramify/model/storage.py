@@ -1,5 +1,8 @@
 """The file format of models: arrays in safetensors, everything else as JSON in its header.
 
+The header has one entry, "ramify", with the version of the format, a digest and the JSON, put
+apart by blanks. The same model always makes the same file.
+
 Reading never runs code. A digest over the arrays and the JSON finds truncation and bit flips;
 what a hostile writer with a fitting digest could do is caught by the checks of whoever rebuilds
 the model from the arrays.
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT_VERSION = 1
+_HEADER_KEY = "ramify"
 
 
 class ModelFileError(ValueError):
@@ -45,13 +49,9 @@ def write_model(
     target = Path(path)
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(metadata, sort_keys=True, allow_nan=False)
-    header = {
-        "format": "ramify",
-        "version": str(FORMAT_VERSION),
-        "metadata": text,
-        "digest": _digest(arrays, text),
-    }
-    blob = safetensors.numpy.save(arrays, metadata=header)
+    # One entry, because safetensors writes several in no certain order.
+    header = f"{FORMAT_VERSION} {_digest(arrays, text)} {text}"
+    blob = safetensors.numpy.save(arrays, metadata={_HEADER_KEY: header})
     temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -97,16 +97,15 @@ def _check_header(
     path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, str]
 ) -> dict[str, Any]:
     where = repr(os.fspath(path))
-    if header.get("format") != "ramify":
+    if _HEADER_KEY not in header:
         raise ModelFileError(f"{where} is a safetensors file, but not one that ramify wrote.")
-    version = header.get("version", "")
+    version, digest, text = (*header[_HEADER_KEY].split(" ", 2), "", "")[:3]
     if version != str(FORMAT_VERSION):
         raise ModelFileError(
             f"{where} has format version {version!r:.20}; this release of ramify reads version "
             f"{FORMAT_VERSION}. Load it with the release that wrote it, or install a newer one."
         )
-    text = header.get("metadata", "")
-    if header.get("digest") != _digest(arrays, text):
+    if digest != _digest(arrays, text):
         raise ModelFileError(
             f"{where} is damaged: its digest does not fit its content. Restore it from a copy."
         )

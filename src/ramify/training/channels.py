@@ -43,19 +43,37 @@ class Scaling:
 
 
 @dataclass(frozen=True)
+class TargetColumns:
+    """Columns of the targets that the core scales as it reads them, so that none is copied.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_targets), float64
+    columns : ndarray of shape (n_channels,), int32
+    shift, factor : ndarray of shape (n_channels,), float64
+        A channel is (values[:, column] - shift) * factor.
+    """
+
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    shift: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Channels:
     """What the grower sees of the targets.
 
     Attributes
     ----------
-    gradient : ndarray of shape (n_rows, n_channels), float32, or csr_array
-        Weight times value; values only (not weighted) if sparse.
+    source : TargetColumns, ndarray of shape (n_rows, n_channels), float32, or csr_array
+        An array holds weight times value; a sparse matrix values that are not weighted yet.
     row_weights : ndarray of shape (n_rows,), float32, or None
     entry_weights : ndarray of shape (n_rows, n_channels), float32, or None
         0 where a target is not observed.
     """
 
-    gradient: Scaled
+    source: TargetColumns | Scaled
     row_weights: NDArray[np.float32] | None
     entry_weights: NDArray[np.float32] | None
 
@@ -96,10 +114,10 @@ def make_channels(
         The tree of a forest or the round of boosting.
     """
     targets, weights = data.targets, data.weights
-    scaled = _scaled_targets(data, scaling)
     if projection is None:
         view = View.of_all(targets.schema.n_channels)
     else:
+        scaled = _scaled_targets(data, scaling)
         context = ProjectionContext(
             round=round_number,
             rng=rng,
@@ -110,21 +128,31 @@ def make_channels(
         )
         view = projection.draw(context)
     row_weights = _row_weights(data, view)
-    if view.kind == "all" and isinstance(scaled, np.ndarray):
-        return _weighted(scaled, row_weights, _entry_weights(data, view))
-    if view.kind == "mixing" or isinstance(scaled, np.ndarray):
+    if view.kind == "mixing":
         channels = view.apply(scaled, targets.observed, weights)
-        return _weighted(channels, row_weights, _entry_weights(data, view))
-    return Channels(_sparse_columns(scaled, view), row_weights, None)
+        if row_weights is not None:
+            channels *= row_weights[:, None]
+        return Channels(channels, row_weights, None)
+    if isinstance(targets.values, np.ndarray):
+        columns = _target_columns(targets.values, scaling, view)
+        return Channels(columns, row_weights, _entry_weights(data, view))
+    return Channels(_sparse_columns(targets.values, scaling, view), row_weights, None)
+
+
+def _target_columns(values: NDArray[np.float64], scaling: Scaling, view: View) -> TargetColumns:
+    columns = view.selected
+    if columns is None:
+        columns = np.arange(values.shape[1], dtype=np.int32)
+    factor = scaling.factors[columns] * (1.0 if view.selected is None else view.scale)
+    shift = scaling.moments.mean[columns]
+    return TargetColumns(values, np.ascontiguousarray(columns, dtype=np.int32), shift, factor)
 
 
 def _scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
     """Scale the targets; centre them if they are dense, with 0 for what is not observed."""
     values, observed = data.targets.values, data.targets.observed
     if not isinstance(values, np.ndarray):
-        factors = scaling.factors.astype(np.float32)
-        entries = values.data.astype(np.float32) * factors[values.indices]
-        return sparse.csr_array((entries, values.indices, values.indptr), shape=values.shape)
+        return _scaled_sparse(values, scaling)
     scaled = np.empty(values.shape, dtype=np.float32)
     for rows in row_blocks(*values.shape):
         block = (values[rows] - scaling.moments.mean) * scaling.factors
@@ -132,7 +160,14 @@ def _scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
     return scaled
 
 
-def _sparse_columns(scaled: CSR, view: View) -> CSR:
+def _scaled_sparse(values: CSR, scaling: Scaling) -> CSR:
+    factors = scaling.factors.astype(np.float32)
+    entries = values.data.astype(np.float32) * factors[values.indices]
+    return sparse.csr_array((entries, values.indices, values.indptr), shape=values.shape)
+
+
+def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
+    scaled = _scaled_sparse(values, scaling)
     if view.selected is None:
         return scaled
     columns: CSR = sparse.csr_array(scaled[:, view.selected] * np.float32(view.scale))
@@ -169,16 +204,3 @@ def _entry_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None
         for rows in row_blocks(*entries.shape):
             entries[rows] *= by_entry[rows] / data.weight_unit
     return entries
-
-
-def _weighted(
-    channels: NDArray[np.float32],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-) -> Channels:
-    """Multiply the channels by their weights, in place."""
-    if row_weights is not None:
-        channels *= row_weights[:, None]
-    if entry_weights is not None:
-        channels *= entry_weights
-    return Channels(channels, row_weights, entry_weights)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ramify.ingest import Targets
 
-#: Entries per block of rows (2 MB). Fixed, so that sums have a fixed order.
-_BLOCK_ENTRIES = 2**18
+#: Entries per block of rows (256 KB). Fixed, so that sums have a fixed order.
+_BLOCK_ENTRIES = 2**15
 #: Larger outputs have squares that double precision cannot add up.
 LARGEST_OUTPUT = 1e100
 #: A standard deviation this far below the largest value is rounding.

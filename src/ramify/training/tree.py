@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from ramify import _core
 from ramify.model import STRUCTURE_DTYPES, DenseLeaves, Leaves, RowLeaves, Trees, TreeStructure
-from ramify.training.channels import Channels, Scaling, make_channels, output_scaling
+from ramify.training.channels import (
+    Channels,
+    Scaling,
+    TargetColumns,
+    make_channels,
+    output_scaling,
+)
 from ramify.training.data import TrainingData
 from ramify.training.pruning import prune_by_f_test
 
@@ -176,18 +182,28 @@ def _grow(
     rows: NDArray[np.int32],
     params: _core.GrowParams,
 ) -> _core.GrownTree:
-    gradient = channels.gradient
-    if isinstance(gradient, np.ndarray):
-        return _core.grow_dense(
-            binned, gradient, channels.row_weights, channels.entry_weights, rows, params
+    source, row_weights = channels.source, channels.row_weights
+    if isinstance(source, TargetColumns):
+        return _core.grow_targets(
+            binned,
+            source.values,
+            source.columns,
+            source.shift,
+            source.factor,
+            row_weights,
+            channels.entry_weights,
+            rows,
+            params,
         )
+    if isinstance(source, np.ndarray):
+        return _core.grow_dense(binned, source, row_weights, channels.entry_weights, rows, params)
     return _core.grow_sparse(
         binned,
-        int(gradient.shape[1]),
-        gradient.indptr.astype(np.int64, copy=False),
-        gradient.indices.astype(np.int32, copy=False),
-        gradient.data,
-        channels.row_weights,
+        int(source.shape[1]),
+        source.indptr.astype(np.int64, copy=False),
+        source.indices.astype(np.int32, copy=False),
+        source.data,
+        row_weights,
         rows,
         params,
     )
@@ -213,6 +229,8 @@ def _structure_of(
         )
     }
     grown.write_nodes(**nodes)
+    # A split cannot take off more than there is, whatever weights far apart are rounded to.
+    np.minimum(nodes["gain"], nodes["impurity"], out=nodes["gain"])
     nodes["weight"] *= data.weight_unit
     for name in ("impurity", "gain"):
         nodes[name] *= data.weight_unit * scaling.unit**2
