@@ -151,6 +151,7 @@ void check_params(const GrowParams& params, const BinnedView& binned) {
             "l2_regularization must be finite and not negative");
     require(std::isfinite(params.min_impurity_decrease) && params.min_impurity_decrease >= 0.0,
             "min_impurity_decrease must be finite and not negative");
+    require(params.histogram_min_rows >= 0, "histogram_min_rows must not be negative");
     require_threads(params.n_threads);
 }
 

@@ -36,7 +36,8 @@ void scan_histogram(const ScanTask& task) {
     Lanes<N> prefix = task.initial ? Lanes<N>::load(task.initial) : Lanes<N>::zero();
     const Lanes<N> mean = Lanes<N>::load(task.mean);
     const Lanes<N> total = task.total ? Lanes<N>::load(task.total) : Lanes<N>::zero();
-    float4 products[4];
+    using V = typename Lanes<N>::V;
+    V products[4];
     auto step = [&](int64_t bin, int slot) {
         prefix = prefix + Lanes<N>::load(task.histogram + bin * N);
         products[slot] = (prefix * total).folded();
@@ -51,8 +52,7 @@ void scan_histogram(const ScanTask& task) {
     };
     int64_t bin = 0;
     for (; bin + 4 <= task.n_bins; bin += 4) {
-        const float4 a = step(bin, 0), b = step(bin + 1, 1), c = step(bin + 2, 2),
-                     d = step(bin + 3, 3);
+        const V a = step(bin, 0), b = step(bin + 1, 1), c = step(bin + 2, 2), d = step(bin + 3, 3);
         add_four(task.norms + bin, sums_of(a, b, c, d));
         if (task.total)
             add_four(task.products + bin,

@@ -1,8 +1,8 @@
 // Compiled once per instruction set (RAMIFY_ISA); see dispatch.cpp for the choice.
 #include "ramify/kernels.hpp"
 
-#include "kernels/histogram.inl"
 #include "kernels/find_bins.inl"
+#include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
 #include "kernels/walk.inl"
@@ -14,18 +14,9 @@ namespace ramify::RAMIFY_ISA {
 
 template <int N>
 constexpr Kernels table() {
-    return {RAMIFY_STRING(RAMIFY_ISA),
-            walk<N>,
-            walk_double<N>,
-            walk_weighted<N, float>,
-            walk_weighted<N, double>,
-            walk_list<N>,
-            best_of_list,
-            split_list,
-            subset_norms<N>,
-            find_bins,
-            build_histogram<N>,
-            scan_histogram<N>,
+    return {RAMIFY_STRING(RAMIFY_ISA), walk<N>,      walk_double<N>,     walk_weighted<N, float>,
+            walk_weighted<N, double>,  walk_list<N>, best_of_list,       split_list,
+            subset_norms<N>,           find_bins,    build_histogram<N>, scan_histogram<N>,
             scan_weighted<N>};
 }
 

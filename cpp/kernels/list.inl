@@ -1,6 +1,10 @@
 // Presorted rows of small nodes: prefix norms, the best cut, and the split of a list.
 #pragma once
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/lanes.inl"
 #include "ramify/kernels.hpp"
 
@@ -9,6 +13,7 @@ namespace ramify::RAMIFY_ISA {
 // Walks `B` blocks at once, so that their prefixes stay in registers.
 template <int N, int B>
 void walk_list_blocks(const ListWalkTask& task, const float* g, bool is_first) {
+    using V = typename Lanes<N>::V;
     const int64_t stride = task.gradient.block_stride;
     Lanes<N> prefix[B];
     for (int b = 0; b < B; ++b) prefix[b] = Lanes<N>::zero();
@@ -35,16 +40,16 @@ void walk_list_blocks(const ListWalkTask& task, const float* g, bool is_first) {
     };
     int64_t i = 0;
     for (; i + 4 <= task.n_entries; i += 4) {
-        const float4 a = step(task.entries[i]), b = step(task.entries[i + 1]),
-                     c = step(task.entries[i + 2]), d = step(task.entries[i + 3]);
+        const V a = step(task.entries[i]), b = step(task.entries[i + 1]),
+                c = step(task.entries[i + 2]), d = step(task.entries[i + 3]);
         finish(i, sums_of(a, b, c, d));
     }
     if (i == task.n_entries) return;
     const int64_t left = task.n_entries - i;
-    const float4 none{};
-    const float4 a = step(task.entries[i]);
-    const float4 b = left > 1 ? step(task.entries[i + 1]) : none;
-    const float4 c = left > 2 ? step(task.entries[i + 2]) : none;
+    const V none{};
+    const V a = step(task.entries[i]);
+    const V b = left > 1 ? step(task.entries[i + 1]) : none;
+    const V c = left > 2 ? step(task.entries[i + 2]) : none;
     finish(i, sums_of(a, b, c, none));
 }
 
@@ -109,6 +114,35 @@ void subset_norms(const SubsetTask& task) {
     }
 }
 
+#if defined(__AVX512F__)
+// Sixteen entries at a time. A whole vector is stored at `left`: it never reaches entries that are
+// still to be read.
+inline void split_list(const ListSplitTask& task) {
+    uint32_t* left = task.entries;
+    uint32_t* right = task.spill;
+    const __m512i low = _mm512_set1_epi32(0xffff), place = _mm512_set1_epi32(0x7fff);
+    const __m512i side = _mm512_set1_epi32(kRightChild);
+    for (int64_t i = 0; i < task.n_entries; i += 16) {
+        const int64_t n = task.n_entries - i;
+        const __mmask16 valid = n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
+        const __m512i entry = _mm512_maskz_loadu_epi32(valid, task.entries + i);
+        const __m512i move = _mm512_mask_i32gather_epi32(
+            _mm512_setzero_si512(), valid, _mm512_and_epi32(entry, low), task.moves, 2);
+        const __m512i moved =
+            _mm512_or_epi32(_mm512_andnot_epi32(low, entry), _mm512_and_epi32(move, place));
+        const __mmask16 goes_right = _mm512_mask_test_epi32_mask(valid, move, side);
+        const __mmask16 goes_left = valid & ~goes_right;
+        if (n >= 16)
+            _mm512_storeu_si512(left, _mm512_maskz_compress_epi32(goes_left, moved));
+        else
+            _mm512_mask_compressstoreu_epi32(left, goes_left, moved);
+        _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(goes_right, moved));
+        left += __builtin_popcount(goes_left);
+        right += __builtin_popcount(goes_right);
+    }
+    std::memcpy(left, task.spill, (right - task.spill) * sizeof(uint32_t));
+}
+#else
 inline void split_list(const ListSplitTask& task) {
     uint32_t* left = task.entries;
     uint32_t* right = task.spill;
@@ -124,5 +158,7 @@ inline void split_list(const ListSplitTask& task) {
     }
     std::memcpy(left, task.spill, (right - task.spill) * sizeof(uint32_t));
 }
+
+#endif
 
 }  // namespace ramify::RAMIFY_ISA

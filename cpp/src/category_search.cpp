@@ -18,8 +18,7 @@ void FeatureSearch::sum_categories(const SearchNode& node) {
     category_hessians_.assign(per_channel ? n_items * width : 0, 0.0);
     category_sides_.assign(n_items, Side{});
     const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
-    const Blocks h =
-        per_channel ? workspace_.hessian_blocks(*node.store, node.range) : Blocks{};
+    const Blocks h = per_channel ? workspace_.hessian_blocks(*node.store, node.range) : Blocks{};
     const int lanes = workspace_.lanes;
     auto add_rows = [&](size_t item, const uint32_t* rows, size_t n) {
         category_sides_[item] = side_of(node, rows, n);

@@ -49,7 +49,7 @@ class Grower {
         root.seed = mix(params_.seed + 1);
         nodes_.emplace_back();
         const bool is_best_first = params_.max_leaf_nodes > 0;
-        if (!is_best_first && workspace_.n_rows <= kSubtreeRows) {
+        if (!is_best_first && workspace_.n_rows <= search_.subtree_rows()) {
             std::vector<Subtree> whole{{0, root.range, 0, root.seed, {}, {}}};
             grow_subtrees(whole);
             return assemble();
@@ -128,8 +128,8 @@ class Grower {
 
     // Applies the node's split; fills the two children except for their ids.
     template <typename Node, typename Child>
-    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words,
-                int thread, Child& left, Child& right) {
+    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, int thread,
+                Child& left, Child& right) {
         const Split& split = node.split;
         const int64_t middle = search_.partition(node.range, split, thread);
         record.feature = split.feature;
@@ -170,7 +170,7 @@ class Grower {
             const bool both = can_split(children[0].range, node.depth + 1) &&
                               can_split(children[1].range, node.depth + 1);
             const int64_t larger = std::max(children[0].range.size(), children[1].range.size());
-            if (node.histograms && both && larger > kSubtreeRows) {
+            if (node.histograms && both && larger > search_.subtree_rows()) {
                 open_siblings(children[0], children[1], std::move(node.histograms));
                 stack.push_back(std::move(children[1]));
                 stack.push_back(std::move(children[0]));
@@ -178,7 +178,7 @@ class Grower {
             }
             node.histograms.reset();
             for (OpenNode& child : children) {
-                if (child.range.size() <= kSubtreeRows) {
+                if (child.range.size() <= search_.subtree_rows()) {
                     subtrees.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
                     continue;
                 }

@@ -65,9 +65,9 @@ float* HistogramSearch::scratch(AlignedVector<float>& buffer) const {
     return buffer.data();
 }
 
-void HistogramSearch::add_block(const SearchNode& node, const FeatureTile& tile,
-                                size_t tile_index, int32_t block, const float* gradient,
-                                const float* hessian, NodeHistograms* kept, TileScores& scores) {
+void HistogramSearch::add_block(const SearchNode& node, const FeatureTile& tile, size_t tile_index,
+                                int32_t block, const float* gradient, const float* hessian,
+                                NodeHistograms* kept, TileScores& scores) {
     float* const g = kept ? kept->gradient(tile_index, block) : scratch(gradient_);
     float* h = nullptr;
     if (hessian) h = kept ? kept->hessian(tile_index, block) : scratch(hessian_);
@@ -83,8 +83,7 @@ void HistogramSearch::add_block_of_siblings(const SearchNode& small, const Searc
                                             NodeHistograms& parent, TileScores& small_scores,
                                             TileScores& large_scores) {
     add_block(small, tile, tile_index, block, gradient, hessian, small_kept, small_scores);
-    const float* const g =
-        small_kept ? small_kept->gradient(tile_index, block) : gradient_.data();
+    const float* const g = small_kept ? small_kept->gradient(tile_index, block) : gradient_.data();
     float* const parent_g = parent.gradient(tile_index, block);
     for (size_t i = 0; i < block_size_; ++i) parent_g[i] -= g[i];
     float* parent_h = nullptr;
@@ -100,9 +99,8 @@ void HistogramSearch::add_block_of_siblings(const SearchNode& small, const Searc
 void HistogramSearch::search_tile(const SearchNode& node, const FeatureTile& tile, Split& best) {
     start(node, tile, scores_);
     const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
-    const Blocks h = workspace_.per_channel()
-                         ? workspace_.hessian_blocks(*node.store, node.range)
-                         : Blocks{};
+    const Blocks h =
+        workspace_.per_channel() ? workspace_.hessian_blocks(*node.store, node.range) : Blocks{};
     for (int32_t block = 0; block < workspace_.n_blocks; ++block)
         add_block(node, tile, 0, block, g.data + block * g.block_stride,
                   h.data ? h.data + block * h.block_stride : nullptr, nullptr, scores_);
@@ -121,8 +119,7 @@ void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile
     const int64_t n = node.range.size();
     const bool shared = workspace_.channels.policy == HessianPolicy::shared;
     const uint8_t* lane_codes[kTileFeatures];
-    for (int lane = 0; lane < kTileFeatures; ++lane)
-        lane_codes[lane] = codes_of(tile, lane);
+    for (int lane = 0; lane < kTileFeatures; ++lane) lane_codes[lane] = codes_of(tile, lane);
     // Unused lanes repeat the first, whose counts they must not touch.
     uint32_t unused[kBins] = {};
     uint32_t* lane_counts_of[kTileFeatures];
@@ -173,8 +170,8 @@ void HistogramSearch::prepare(const FeatureTile& tile, TileScores& scores) const
     }
 }
 
-void HistogramSearch::build(const SearchNode& node, const FeatureTile& tile,
-                            const float* channels, float* histogram) const {
+void HistogramSearch::build(const SearchNode& node, const FeatureTile& tile, const float* channels,
+                            float* histogram) const {
     HistogramTask task;
     for (int lane = 0; lane < kTileFeatures; ++lane) task.codes[lane] = codes_of(tile, lane);
     task.rows = workspace_.rows.data() + node.range.begin;
@@ -224,8 +221,8 @@ void HistogramSearch::scan_block(const SearchNode& node, const FeatureTile& tile
 }
 
 void HistogramSearch::scan_per_channel(const SearchNode& node, const FeatureTile& tile,
-                                       int32_t block, const float* gradient,
-                                       const float* hessian, TileScores& scores) const {
+                                       int32_t block, const float* gradient, const float* hessian,
+                                       TileScores& scores) const {
     const int lanes = workspace_.lanes;
     const NodeTotals& totals = *node.totals;
     float gradient_total[16], hessian_total[16];
@@ -260,8 +257,8 @@ void HistogramSearch::scan_per_channel(const SearchNode& node, const FeatureTile
     }
 }
 
-void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile, const TileScores& scores,
-                             Split& best) const {
+void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile,
+                             const TileScores& scores, Split& best) const {
     const NodeTotals& totals = *node.totals;
     const BinnedView& binned = workspace_.binned;
     const double lambda = workspace_.params.l2_regularization;

@@ -41,11 +41,11 @@ class NodeHistograms {
 
 // What the scans of a tile add up to, for one node.
 struct TileScores {
-    int n_passes = 1;                       // 2 if a feature has missing values in the node
-    std::vector<float> norms, products;     // [pass][lane][256]; products: regularisation only
-    std::vector<float> prefix_weights;      // [pass][lane][256]
-    std::vector<uint32_t> counts;           // [lane][256]
-    std::vector<float> weights;             // [lane][256]
+    int n_passes = 1;                        // 2 if a feature has missing values in the node
+    std::vector<float> norms, products;      // [pass][lane][256]; products: regularisation only
+    std::vector<float> prefix_weights;       // [pass][lane][256]
+    std::vector<uint32_t> counts;            // [lane][256]
+    std::vector<float> weights;              // [lane][256]
     float missing_norm[kTileFeatures] = {};  // A = the missing rows
     float missing_product[kTileFeatures] = {};
 };

@@ -11,6 +11,8 @@ namespace {
 
 // Below this many rows a histogram is built as quickly as it is subtracted.
 constexpr int64_t kSubtractionMinRows = 4096;
+// Below this many rows, sorting beats filling a histogram of 256 bins.
+constexpr int64_t kHistogramMinRows = 384;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 
@@ -29,6 +31,8 @@ NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& den
 
 NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     : workspace_(workspace), team_(team) {
+    const bool is_automatic = workspace.params.histogram_min_rows == 0;
+    histogram_min_rows_ = is_automatic ? kHistogramMinRows : workspace.params.histogram_min_rows;
     for (int i = 0; i < team.size(); ++i)
         threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_));
     const BinnedView& binned = workspace.binned;
@@ -39,28 +43,28 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     histograms_possible_ = binned.codes_u8 && !workspace.params.random_cuts &&
                            !workspace.params.double_precision && !workspace.channels.is_sparse() &&
                            !dense_numeric_.empty();
-    lists_possible_ = histograms_possible_ && !draws_features() && !workspace.per_channel() &&
-                      workspace.params.l2_regularization == 0.0;
+    lists_possible_ = is_automatic && histograms_possible_ && !draws_features() &&
+                      !workspace.per_channel() && workspace.params.l2_regularization == 0.0;
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
         FeatureTile& tile = all_tiles_.back();
         tile.features[tile.n_features++] = dense_numeric_[i];
     }
     // Kept histograms may take as much memory as the codes they save passes over.
-    subtraction_possible_ =
-        histograms_possible_ && !draws_features() && workspace.params.max_leaf_nodes < 0 &&
-        NodeHistograms::bytes(workspace, all_tiles_.size()) <=
-            static_cast<size_t>(binned.n_rows) * binned.n_dense;
+    subtraction_possible_ = histograms_possible_ && !draws_features() &&
+                            workspace.params.max_leaf_nodes < 0 &&
+                            NodeHistograms::bytes(workspace, all_tiles_.size()) <=
+                                static_cast<size_t>(binned.n_rows) * binned.n_dense;
     other_features_ = !dense_other_.empty() || binned.n_sparse > 0;
     is_lazy_ = histograms_possible_ && !other_features_ && !draws_features() &&
                !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
-               workspace.params.histogram_min_rows <= kSubtreeRows;
+               histogram_min_rows_ <= subtree_rows();
     if (!is_lazy_ && !workspace.channels.is_sparse())
         workspace.load({0, workspace.n_rows}, resident_);
 }
 
 bool NodeSearch::uses_histograms(int64_t n_rows) const {
-    return histograms_possible_ && n_rows >= workspace_.params.histogram_min_rows;
+    return histograms_possible_ && n_rows >= histogram_min_rows_;
 }
 
 bool NodeSearch::keeps_histograms(int64_t n_rows) const {
@@ -220,8 +224,7 @@ void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
         if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
 }
 
-void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan,
-                                           Split& best) {
+void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan, Split& best) {
     const size_t n_tiles = plan.tiles.size();
     std::vector<Split> bests(team_.size());
     team_.parallel_for(static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
@@ -247,8 +250,8 @@ void NodeSearch::for_each_block(const SearchNode& node, Body&& body) {
         block_.resize(n * lanes);
         team_.parallel_for((n + kLoadRows - 1) / kLoadRows, [&](int64_t chunk, int) {
             const int64_t begin = chunk * kLoadRows, end = std::min(n, begin + kLoadRows);
-            workspace_.load_block({node.range.begin + begin, node.range.begin + end}, block,
-                                  false, block_.data() + begin * lanes);
+            workspace_.load_block({node.range.begin + begin, node.range.begin + end}, block, false,
+                                  block_.data() + begin * lanes);
         });
         body(block_.data(), nullptr, block);
     }
@@ -325,7 +328,7 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
 
 uint64_t NodeSearch::work() const {
     uint64_t total = 0;
-    for (const auto& thread : threads_) 
+    for (const auto& thread : threads_)
         total += thread->features.work + thread->histograms.work + thread->lists.work;
     return total;
 }

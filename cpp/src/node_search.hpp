@@ -1,6 +1,7 @@
 // Finds a node's best split: draws its candidate features and hands them to the right finder.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -10,9 +11,6 @@
 #include "split_search.hpp"
 
 namespace ramify {
-
-// Subtrees of at most this many rows are grown by one thread each.
-constexpr int64_t kSubtreeRows = 2048;
 
 class NodeSearch {
   public:
@@ -47,12 +45,22 @@ class NodeSearch {
     // Frees what only large nodes need, before the subtrees are grown.
     void release_large_buffers();
 
+    // Subtrees of at most this many rows are grown by one thread each, from presorted lists. An
+    // eighth of the rows, so that the lists of a subtree take half the memory of all codes.
+    int64_t subtree_rows() const {
+        return workspace_.n_rows <= kMostSubtreeRows
+                   ? workspace_.n_rows
+                   : std::clamp(workspace_.n_rows / 8, int64_t{1024}, kMostSubtreeRows);
+    }
+
     // Whether a node of this size keeps its histograms for its children.
     bool keeps_histograms(int64_t n_rows) const;
     std::unique_ptr<NodeHistograms> new_histograms() const;
     uint64_t work() const;
 
   private:
+    static constexpr int64_t kMostSubtreeRows = PresortedLists::kMaxRows;
+
     struct Thread {
         Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric);
         FeatureSearch features;
@@ -103,9 +111,11 @@ class NodeSearch {
     // memory and is possible where large nodes see histograms only.
     ChannelStore resident_;
     bool is_lazy_ = false;
-    AlignedVector<float> block_;                       // one block of a large node's channels
+    AlignedVector<float> block_;  // one block of a large node's channels
     std::vector<TileScores> tile_scores_, sibling_scores_;
-    bool lists_possible_ = false, histograms_possible_ = false, subtraction_possible_ = false, other_features_ = false;
+    int64_t histogram_min_rows_;
+    bool lists_possible_ = false, histograms_possible_ = false, subtraction_possible_ = false,
+         other_features_ = false;
 };
 
 }  // namespace ramify

@@ -31,8 +31,8 @@ void PresortedLists::start(const NodeRange& subtree) {
     const int64_t n = subtree.size();
     stride_ = static_cast<size_t>(n);
     entries_.resize(features_.size() * stride_ + kReadAhead);
-    spill_.resize(n + 1);
-    moves_.resize(n);
+    spill_.resize(n + kReadAhead);
+    moves_.resize(n + 1);
     norms_.resize(n + kReadAhead);
     factors_.resize(n + kReadAhead);
     unit_factors_.resize(n + kReadAhead);
@@ -174,7 +174,8 @@ void PresortedLists::search_pass(const SearchNode& node, size_t feature, const u
     walk.norms = norms_.data();
     if (walk.n_entries < 1) return;
     kernels_.walk_list(walk);
-    work += static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
+    work +=
+        static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
     const int64_t offset = missing_left ? n_missing : 0;  // rows that are left before any value
     const float* factors = unit_factors_.data() + offset;
     if (workspace_.channels.policy != HessianPolicy::unit) {
@@ -191,8 +192,7 @@ void PresortedLists::search_pass(const SearchNode& node, size_t feature, const u
     const float gain = kernels_.best_of_list(task);
     if (gain < 0.0f || !best.beaten_by(gain, ranks_[feature])) return;
     for (int64_t i = task.begin; i < task.end; ++i) {
-        if (norms_[i] * factors[i] != gain ||
-            list_code(entries[i]) == list_code(entries[i + 1]))
+        if (norms_[i] * factors[i] != gain || list_code(entries[i]) == list_code(entries[i + 1]))
             continue;
         keep(node, feature, gain, entries, i, offset + i + 1,
              n_missing == 0 ? 2 * (i + 1) >= n : missing_left, best);
@@ -211,8 +211,7 @@ void PresortedLists::fill_factors(const SearchNode& node, const uint32_t* entrie
     for (int64_t i = 0; i < n_values; ++i) {
         prefix += weights[list_row(entries[i])];
         const bool is_dust = std::min(prefix, total - prefix) <= kDustDouble * total;
-        factors_[i] =
-            is_dust ? -1.0f : static_cast<float>(1.0 / prefix + 1.0 / (total - prefix));
+        factors_[i] = is_dust ? -1.0f : static_cast<float>(1.0 / prefix + 1.0 / (total - prefix));
     }
 }
 

@@ -14,7 +14,7 @@ class PresortedLists {
     // features: the dense numeric features of the data.
     PresortedLists(Workspace& workspace, const std::vector<int32_t>& features);
 
-    static constexpr int64_t kMaxRows = 2048;
+    static constexpr int64_t kMaxRows = 4096;
     // Whether lists for this many rows stay small enough for the second-level cache.
     static bool worthwhile(int64_t n_rows, size_t n_features);
 

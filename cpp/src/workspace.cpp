@@ -62,7 +62,8 @@ void Workspace::load_values(const T* values, const NodeRange& range, int32_t blo
         const T* const source = values + row * channels.n_columns;
         const double weight = shared ? weights[range.begin + i] : 1.0;
         for (int k = 0; k < width; ++k) {
-            const double value = source[channels.columns ? channels.columns[first + k] : first + k];
+            const double value =
+                source[channels.columns ? channels.columns[first + k] : first + k];
             const double entry =
                 weigh_entries ? channels.hessian[row * channels.n_channels + first + k] : weight;
             out[k] = static_cast<float>((value - shift[k]) * factor[k] * entry);

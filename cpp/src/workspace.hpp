@@ -55,9 +55,9 @@ class Workspace {
     const int32_t n_blocks;
     const int64_t n_rows;
 
-    std::vector<int32_t> rows;       // original row of each position
-    AlignedVector<float> weights;    // (n_rows,) of the positions; shared policy only
-    std::vector<double> products;    // (n_rows,) g_i . G of the node, where the criterion needs it
+    std::vector<int32_t> rows;     // original row of each position
+    AlignedVector<float> weights;  // (n_rows,) of the positions; shared policy only
+    std::vector<double> products;  // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
 
     // Code of row r of a dense feature: codes[dense_base(home) + r * kTileFeatures].

@@ -77,7 +77,9 @@ struct GrowParams {
     bool double_precision = false;  // sums in float64: exact splits
     uint64_t seed = 0;
     int32_t n_threads = 1;
-    int64_t histogram_min_rows = 384;  // nodes below it sort their rows instead
+    // Nodes of at least this many rows use histograms, smaller ones sort their rows; 0: the core
+    // chooses, and keeps rows presorted in small subtrees.
+    int64_t histogram_min_rows = 0;
 };
 
 }  // namespace ramify

@@ -54,8 +54,8 @@ struct ListBestTask {
 // norms[subset] = |sum of the rows in the subset|^2 for all subsets of the first n_rows - 1 rows;
 // bit r of a subset stands for row r.
 struct SubsetTask {
-    Blocks gradient;  // IN
-    int n_rows = 0;   // at most 8
+    Blocks gradient;         // IN
+    int n_rows = 0;          // at most 8
     float* norms = nullptr;  // IN OUT (2^(n_rows - 1),), zeros at first
 };
 
@@ -64,16 +64,16 @@ struct SubsetTask {
 struct ListSplitTask {
     uint32_t* entries = nullptr;  // IN OUT
     int64_t n_entries = 0;
-    const uint16_t* moves = nullptr;  // IN
-    uint32_t* spill = nullptr;        // scratch (n_entries,)
+    const uint16_t* moves = nullptr;  // IN, with room for one more
+    uint32_t* spill = nullptr;        // scratch (n_entries + 16,)
 };
 constexpr uint16_t kRightChild = 0x8000;
 
 // As WalkTask with one weight per channel: scores[j] = sum over channels of
 // A^2 / (HA + lambda) + (G - A)^2 / (H - HA + lambda), 0 where a side has no weight.
 struct WeightedWalkTask {
-    WalkTask walk;                          // norms: OUT scores
-    Blocks hessian;                         // IN
+    WalkTask walk;                           // norms: OUT scores
+    Blocks hessian;                          // IN
     const double* gradient_total = nullptr;  // IN (n_blocks * lanes,)
     const double* hessian_total = nullptr;   // IN
     float l2_regularization = 0.0f;

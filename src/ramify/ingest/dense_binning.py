@@ -131,9 +131,12 @@ def _find_bins(
     if ordered.size == 0:
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
     if max_bins is not None and ordered.size > max_bins:
-        # Without ties at the quantiles there is nothing to weigh up.
+        # Without frequent values and ties at the quantiles there is nothing to weigh up.
         starts = np.arange(max_bins) * ordered.size // max_bins
-        if np.all(ordered[starts[1:] - 1] != ordered[starts[1:]]):
+        width = ordered.size // max_bins
+        if np.all(ordered[starts[1:] - 1] != ordered[starts[1:]]) and np.all(
+            ordered[width:] != ordered[:-width]
+        ):
             stops = np.append(starts[1:], ordered.size)
             return _as_bins(ordered[starts], ordered[stops - 1], stops - starts)
     first = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
