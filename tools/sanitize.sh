@@ -4,19 +4,26 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1
-folder=build/sanitize
-"$(dirname "$python")/cmake" -S . -B "$folder" -G Ninja -DRAMIFY_SANITIZE=ON \
-    -DCMAKE_BUILD_TYPE=Debug -DPython_EXECUTABLE="$(realpath -s "$python")" \
-    -DCMAKE_MAKE_PROGRAM="$(realpath -s "$(dirname "$python")/ninja")" >/dev/null
-"$(dirname "$python")/cmake" --build "$folder"
-# A package folder of its own: the sources by link, the sanitized extension beside them.
-package=$folder/package/ramify
-rm -rf "$folder/package"
-mkdir -p "$package"
-for entry in src/ramify/*; do ln -s "$(realpath "$entry")" "$package/"; done
-cp "$folder"/_core*.so "$package/"
-libraries="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
-# The interpreter itself leaks by design, and shares no allocator with the core.
-LD_PRELOAD="$libraries" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-    PYTHONPATH="$folder/package" RAMIFY_EXPECT_CORE="$(realpath "$package")" \
-    "$python" -X faulthandler -m pytest -m kernel tests/core
+tools=$(dirname "$python")
+folder=$PWD/build/sanitize
+"$tools/cmake" -S . -B "$folder" -G Ninja -DRAMIFY_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug \
+    -DPython_EXECUTABLE="$(realpath -s "$python")" \
+    -DCMAKE_MAKE_PROGRAM="$(realpath -s "$tools/ninja")" >/dev/null
+"$tools/cmake" --build "$folder"
+# Every interpreter that the tests start takes the sanitized core instead of the installed one.
+mkdir -p "$folder/hook"
+cat >"$folder/hook/sitecustomize.py" <<'PYTHON'
+import importlib.util
+import os
+import sys
+
+_spec = importlib.util.spec_from_file_location("ramify._core", os.environ["RAMIFY_CORE"])
+sys.modules["ramify._core"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sys.modules["ramify._core"])
+PYTHON
+# The interpreter itself leaks by design; a new thread per call keeps its stack for the next.
+export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
+export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+export PYTHONPATH="$folder/hook" RAMIFY_CORE="$(echo "$folder"/_core*.so)"
+"$python" -c 'import os; from ramify import _core; assert _core.__file__ == os.environ["RAMIFY_CORE"]'
+"$python" -X faulthandler -m pytest -m kernel tests/core

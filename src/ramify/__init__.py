@@ -1,6 +1,6 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, projections
+from ramify import datasets, inspection, projections
 from ramify.estimators import TreeClassifier, TreeRegressor, load, save
 from ramify.ingest import BinnedData
 
@@ -9,6 +9,7 @@ __all__ = [
     "TreeClassifier",
     "TreeRegressor",
     "datasets",
+    "inspection",
     "load",
     "projections",
     "save",

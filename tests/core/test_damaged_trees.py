@@ -105,7 +105,7 @@ def test_the_undamaged_arrays_are_accepted():
 def test_a_damaged_root_is_named(name, change):
     array = ARRAYS[name].copy()
     array[0] = change
-    with pytest.raises(ValueError, match="damaged tree|tree_offsets must"):
+    with pytest.raises(ValueError, match=r"damaged tree|tree_offsets must"):
         _core.Predictor(**ARRAYS | {name: array})
 
 

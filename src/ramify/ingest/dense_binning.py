@@ -116,7 +116,7 @@ def _bin_values(values: NDArray[Any], n_categories: int, max_bins: int | None) -
         low = high = np.arange(n_categories, dtype=np.float64)
         counts = np.bincount(known.astype(np.int64), minlength=n_categories)
     default = int(np.argmax(counts)) if counts.size else 0
-    n_default = counts[default] if counts.size else np.int64(0)
+    n_default = np.asarray(counts[default] if counts.size else 0)
     nothing = np.zeros(0, dtype=np.int64)
     if not is_stored_sparse(values.size, n_default, np.asarray(low.size), max_bins):
         return _Column(low, high, False, nothing, nothing, default)
