@@ -7,7 +7,8 @@ takes). Histograms that come by subtraction are not counted.
 
 A tree of depth 1 is one pass over all rows at the root. ``histogram_min_rows`` says from how many
 rows on a node builds histograms; smaller nodes walk their rows sorted by code. 1 means histograms
-everywhere, "never" walks everywhere.
+everywhere, "never" walks everywhere; "automatic" lets the core choose, which also keeps the rows
+of small subtrees presorted.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ramify import _core
 
 _TILE = 4  # features side by side in the core's layout of codes
 _NEVER = 2**40  # more rows than any node has
+_AUTOMATIC = 0  # the core chooses
 _CLOCK_TICK = 1e-9  # seconds: keeps rates finite where noise hides a growth behind its setup
 _LEAST_WIDTH = 110
 _COLUMNS = (
@@ -188,7 +190,7 @@ def _add_rows(table: Table, shape: Shape, options: argparse.Namespace) -> None:
             table.add_row(
                 *(str(size) for size in (shape.n, shape.p, shape.q, shape.n_bins)),
                 "unlimited" if max_depth < 0 else str(max_depth),
-                "never" if min_rows == _NEVER else str(min_rows),
+                {_NEVER: "never", _AUTOMATIC: "automatic"}.get(min_rows, str(min_rows)),
                 f"{1e3 * growth.seconds:.1f}",
                 f"{1e3 * setup.seconds:.1f}",
                 str(growth.n_nodes),
@@ -198,7 +200,6 @@ def _add_rows(table: Table, shape: Shape, options: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    default_min_rows = _core.GrowParams().histogram_min_rows
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.kernels",
         description=__doc__,
@@ -214,8 +215,8 @@ def _parser() -> argparse.ArgumentParser:
         "--histogram-min-rows",
         nargs="+",
         type=_min_rows,
-        default=[1, default_min_rows, _NEVER],
-        help='integers or "never"',
+        default=[1, _AUTOMATIC, _NEVER],
+        help='integers, "automatic" or "never"',
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
@@ -228,7 +229,8 @@ def _depth(text: str) -> int:
 
 
 def _min_rows(text: str) -> int:
-    return _NEVER if text == "never" else int(text)
+    words = {"never": _NEVER, "automatic": _AUTOMATIC}
+    return words[text] if text in words else int(text)
 
 
 if __name__ == "__main__":

@@ -71,35 +71,58 @@ Predictor::Predictor(const TreeArrays& a)
         check_shape(a, tree, n_nodes);
         roots_.push_back(a.tree_offsets[tree]);
     }
+    if (a.n_features >= static_cast<int32_t>(kCategorical))
+        throw std::invalid_argument("damaged tree: there are too many features");
+    bool has_categories = false;
     nodes_.reserve(a.n_nodes);
-    for (int64_t at = 0; at < a.n_nodes; ++at)
-        nodes_.push_back({a.threshold[at], a.feature[at], a.right[at], a.category_offset[at],
-                          a.missing_left[at] != 0});
+    for (int64_t tree = 0; tree < a.n_trees; ++tree) {
+        for (int64_t at = roots_[tree]; at < a.tree_offsets[tree + 1]; ++at) {
+            if (a.feature[at] < 0) {
+                nodes_.push_back({0.0, static_cast<uint32_t>(at - roots_[tree]), kLeaf});
+                continue;
+            }
+            const bool is_categorical = a.category_offset[at] >= 0;
+            has_categories |= is_categorical;
+            nodes_.push_back({a.threshold[at], static_cast<uint32_t>(a.right[at]),
+                              static_cast<uint32_t>(a.feature[at]) |
+                                  (a.missing_left[at] ? kMissingLeft : 0) |
+                                  (is_categorical ? kCategorical : 0)});
+        }
+    }
+    if (has_categories) word_offsets_.assign(a.category_offset, a.category_offset + a.n_nodes);
 }
 
+// Anything that is no known category goes the way of the missing values.
+bool Predictor::has_category_left(const Node& node, int64_t at, double value) const {
+    const int32_t n_categories = n_categories_[node.feature & ~kFlags];
+    if (!(value >= 0.0 && value < n_categories)) return node.feature & kMissingLeft;
+    const uint32_t code = static_cast<uint32_t>(value);
+    return words_[word_offsets_[at] + (code >> 5)] >> (code & 31) & 1;
+}
+
+// Several rows side by side: while one waits for its next node, the others go on.
 template <typename T>
-int32_t Predictor::descend(int64_t root, const T* row) const {
+void Predictor::descend(int64_t root, const T* const* rows, int n_rows, uint32_t* leaves) const {
     const Node* const tree = nodes_.data() + root;
-    int32_t at = 0;
-    while (tree[at].feature >= 0) {
-        const Node& node = tree[at];
-        const double value = row[node.feature];
-        bool left = value <= node.threshold;
-        if (std::isnan(value)) {
-            left = node.missing_left;
-        } else if (node.word_offset >= 0) {
-            // Anything that is no known category goes the way of the missing values.
-            const int32_t n_categories = n_categories_[node.feature];
-            if (value >= 0.0 && value < n_categories) {
-                const uint32_t code = static_cast<uint32_t>(value);
-                left = words_[node.word_offset + (code >> 5)] >> (code & 31) & 1;
-            } else {
-                left = node.missing_left;
-            }
+    std::fill_n(leaves, n_rows, 0u);
+    bool is_moving = true;
+    while (is_moving) {
+        is_moving = false;
+        for (int k = 0; k < n_rows; ++k) {
+            const Node& node = tree[leaves[k]];
+            if (node.feature == kLeaf) continue;
+            is_moving = true;
+            const double value = rows[k][node.feature & ~kFlags];
+            uint32_t left = value <= node.threshold;
+            if (value != value)
+                left = node.feature / kMissingLeft;
+            else if (node.feature & kCategorical)
+                left = has_category_left(node, root + leaves[k], value);
+            // Arithmetic instead of a branch that nobody can predict.
+            const uint32_t left_child = leaves[k] + 1;
+            leaves[k] = node.right_child ^ ((node.right_child ^ left_child) & (0u - left));
         }
-        at = left ? at + 1 : node.right;
     }
-    return at;
 }
 
 template <typename T>
@@ -109,21 +132,30 @@ void Predictor::apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team)
     team.parallel_for(n_blocks, [&](int64_t block, int thread) {
         const int64_t begin = block * kRowsPerBlock;
         const int64_t end = std::min(rows.n_rows, begin + kRowsPerBlock);
+        const T* together[kTogether];
+        uint32_t leaves[kTogether];
+        auto descend_all = [&](int64_t first, int n, int64_t tree) {
+            descend(roots_[tree], together, n, leaves);
+            for (int k = 0; k < n; ++k)
+                nodes[(first + k) * n_trees() + tree] = static_cast<int32_t>(leaves[k]);
+        };
         if (!rows.indptr) {
             // Tree by tree over the block: a tree's nodes stay in cache.
             for (int64_t tree = 0; tree < n_trees(); ++tree)
-                for (int64_t i = begin; i < end; ++i)
-                    nodes[i * n_trees() + tree] =
-                        descend(roots_[tree], rows.values + i * n_features_);
+                for (int64_t i = begin; i < end; i += kTogether) {
+                    const int n = static_cast<int>(std::min<int64_t>(kTogether, end - i));
+                    for (int k = 0; k < n; ++k) together[k] = rows.values + (i + k) * n_features_;
+                    descend_all(i, n, tree);
+                }
             return;
         }
         std::vector<T>& row = scratch[thread];
         row.resize(n_features_, T(0));
+        together[0] = row.data();
         for (int64_t i = begin; i < end; ++i) {
             for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
                 row[rows.indices[e]] = rows.values[e];
-            for (int64_t tree = 0; tree < n_trees(); ++tree)
-                nodes[i * n_trees() + tree] = descend(roots_[tree], row.data());
+            for (int64_t tree = 0; tree < n_trees(); ++tree) descend_all(i, 1, tree);
             for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
                 row[rows.indices[e]] = T(0);
         }

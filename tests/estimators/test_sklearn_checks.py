@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ramify import TreeClassifier, TreeRegressor
+from ramify.estimators.registry import ESTIMATORS
 
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "TreeClassifier": {
@@ -22,7 +22,7 @@ def test_there_are_at_most_two_expected_failures():
 
 
 @parametrize_with_checks(
-    [TreeRegressor(random_state=0), TreeClassifier(random_state=0)],
+    [cls(random_state=0) for cls in ESTIMATORS.values()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
 )
 def test_scikit_learn_check(estimator, check):

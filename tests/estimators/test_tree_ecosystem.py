@@ -161,10 +161,3 @@ def test_any_source_of_chance_is_taken(problem, state):
     X, Y, _ = problem
     tree = TreeRegressor(splitter="random", random_state=state).fit(X, Y)
     np.testing.assert_allclose(tree.predict(X), Y)
-
-
-def test_docstrings_list_every_parameter():
-    for cls in (TreeRegressor, TreeClassifier):
-        for name in cls().get_params(deep=False):
-            assert f"    {name} : " in cls.__doc__
-        assert "{parameters}" not in cls.__doc__

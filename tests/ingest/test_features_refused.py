@@ -28,6 +28,31 @@ def through_json(schema):
 # ---- refused in fit ----------------------------------------------------------------------------
 
 
+DAMAGED_INDICES = {
+    "too large": lambda m: m.indices.__setitem__(0, 10**7),
+    "negative": lambda m: m.indices.__setitem__(0, -(10**7)),
+    "falling": lambda m: m.indptr.__setitem__(1, 10**7),
+    "too few numbers": lambda m: setattr(m, "data", m.data[:1]),
+}
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.bsr_array])
+@pytest.mark.parametrize("damage", DAMAGED_INDICES)
+def test_index_arrays_that_lead_out_of_bounds_are_refused(form, damage):
+    X = form(np.eye(4))
+    DAMAGED_INDICES[damage](X)
+    with pytest.raises(ValueError, match="index arrays of the sparse X must lie within its shape"):
+        fit(X)
+
+
+@pytest.mark.parametrize("row", [10**7, -(10**7)])
+def test_coordinates_out_of_bounds_are_refused(row):
+    X = sparse.coo_array(np.eye(4))
+    X.row[0] = row
+    with pytest.raises(ValueError, match="index arrays of the sparse X must lie within its shape"):
+        fit(X)
+
+
 @pytest.mark.parametrize("X", [np.ones(3), pd.Series([1.0, 2.0]), [1.0, 2.0]])
 def test_one_dimensional_x_is_refused(X):
     with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array.*Reshape your data"):

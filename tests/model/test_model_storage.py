@@ -139,3 +139,12 @@ def test_safetensors_without_our_header_are_refused(path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, path)
     with pytest.raises(ModelFileError, match="not one that ramify wrote"):
         read_model(path)
+
+
+def test_an_impossible_target_is_named_and_leaves_nothing_behind(tmp_path):
+    arrays = {"a": np.zeros(2)}
+    with pytest.raises(IsADirectoryError, match=rf"path of a folder: '{tmp_path}'"):
+        write_model(tmp_path, arrays, {})
+    with pytest.raises(FileNotFoundError, match=rf"no such folder.*'{tmp_path / 'absent'}'"):
+        write_model(tmp_path / "absent" / "model", arrays, {})
+    assert list(tmp_path.iterdir()) == []

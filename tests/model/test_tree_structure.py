@@ -156,7 +156,7 @@ def put(index, value):
         ("weight", put(3, -1.0), "positive weight"),
         ("gain", put(0, np.inf), "finite"),
         ("impurity", lambda a: a[:-1], "one finite value per node"),
-        ("feature", lambda a: a.astype(np.int64), "one-dimensional int32"),
+        ("feature", lambda a: a.astype(np.int64), "1-dimensional int32"),
         ("feature", lambda a: a[:, None], "2-dimensional"),
         ("n_categories", put(0, -5), "n_categories"),
     ],

@@ -45,20 +45,25 @@ class Predictor {
     void apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team) const;
 
   private:
+    // Sixteen bytes, so that four fit on a cache line.
     struct Node {
-        double threshold;     // numeric
-        int32_t feature;      // -1: a leaf
-        int32_t right;        // within the tree
-        int64_t word_offset;  // -1: numeric
-        bool missing_left;
+        double threshold;      // numeric splits
+        uint32_t right_child;  // within the tree; a leaf: itself
+        uint32_t feature;      // with the flags below; kLeaf: a leaf
     };
+    static constexpr uint32_t kMissingLeft = 1u << 31, kCategorical = 1u << 30;
+    static constexpr uint32_t kFlags = kMissingLeft | kCategorical, kLeaf = ~uint32_t{0};
+    static constexpr int kTogether = 8;  // rows that go down side by side
+
+    bool has_category_left(const Node& node, int64_t at, double value) const;
     template <typename T>
-    int32_t descend(int64_t root, const T* row) const;
+    void descend(int64_t root, const T* const* rows, int n_rows, uint32_t* leaves) const;
 
     int32_t n_features_;
     std::vector<int32_t> n_categories_;
     std::vector<int64_t> roots_;
     std::vector<Node> nodes_;
+    std::vector<int64_t> word_offsets_;  // of categorical splits; empty if there are none
     std::vector<uint32_t> words_;
 };
 

@@ -57,9 +57,8 @@ class MultiOutputEstimator(BaseEstimator):
         tags.target_tags.single_output = True
         return tags
 
-    def _read_features(self, X: Any) -> tuple[BinnedData, FeatureSchema]:
+    def _read_features(self, X: Any) -> BinnedData:
         check_parameters(self)
-        name = type(self).__name__
         categorical = getattr(self, "categorical_features", None)
         if isinstance(X, BinnedData):
             if categorical is not None:
@@ -67,9 +66,8 @@ class MultiOutputEstimator(BaseEstimator):
                     "categorical_features must be given to BinnedData, which has encoded X "
                     "already; got both."
                 )
-            return X, X.schema
-        data = BinnedData(X, categorical_features=categorical, estimator_name=name)
-        return data, data.schema
+            return X
+        return BinnedData(X, categorical_features=categorical, estimator_name=type(self).__name__)
 
     def _remember(self, features: FeatureSchema, targets: TargetSchema) -> None:
         """Publish what scikit-learn's conventions ask for."""
@@ -83,7 +81,7 @@ class MultiOutputEstimator(BaseEstimator):
 
     @property
     def output_names_(self) -> NDArray[Any]:
-        """Names of the outputs, of shape (n_outputs_,): those of Y's columns, or y0, y1, ..."""
+        """Names of Y's columns, or y0, y1, ... if it had none; of shape (n_outputs_,)."""
         check_is_fitted(self)
         names = self._targets.output_names
         if names is None:

@@ -6,11 +6,12 @@ its docstring, and `check_parameters` holds their values against the declaration
 
 from __future__ import annotations
 
+import difflib
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Parameter as Argument
-from inspect import signature
+from inspect import cleandoc, signature
 from textwrap import indent
 from typing import Any, TypeVar
 
@@ -35,12 +36,15 @@ class Parameter:
         Whether a value is of the right kind and range.
     expected : str
         The range in words, for the error message.
+    names : tuple of str
+        The strings among the values it may have.
     """
 
     type: str
     doc: str
     accepts: Callable[[Any], bool]
     expected: str
+    names: tuple[str, ...] = ()
 
 
 def _is_int(value: Any, low: int, high: int | None = None) -> bool:
@@ -83,6 +87,10 @@ def _is_random_state(value: Any) -> bool:
         or isinstance(value, (np.random.RandomState, np.random.Generator))
         or _is_int(value, 0, 2**32 - 1)
     )
+
+
+def _is_dicts_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, (dict, list, tuple))
 
 
 def _is_projection(value: Any) -> bool:
@@ -137,6 +145,7 @@ PARAMETERS: dict[str, Parameter] = {
         "fraction of them. If none of those can split the node, more are drawn. None: all.",
         _is_max_features,
         "None, 'sqrt', 'log2', an integer >= 1 or a fraction in (0, 1]",
+        names=("sqrt", "log2"),
     ),
     "splitter": Parameter(
         "{'best', 'random'}",
@@ -145,6 +154,7 @@ PARAMETERS: dict[str, Parameter] = {
         "categorical feature), as extremely randomised trees do.",
         lambda v: isinstance(v, str) and v in ("best", "random"),
         "'best' or 'random'",
+        names=("best", "random"),
     ),
     "max_bins": Parameter(
         "int or None",
@@ -175,6 +185,7 @@ PARAMETERS: dict[str, Parameter] = {
         "significantly. None: no pruning.",
         lambda v: v is None or (isinstance(v, str) and v == "f_test"),
         "None or 'f_test'",
+        names=("f_test",),
     ),
     "pruning_level": Parameter(
         "'cv' or float",
@@ -182,16 +193,18 @@ PARAMETERS: dict[str, Parameter] = {
         "among 0.001, 0.005, 0.01, 0.05, 0.1 and no pruning.",
         lambda v: (isinstance(v, str) and v == "cv") or (_is_real(v, 0.0, 1.0) and v > 0),
         "'cv' or a number in (0, 1]",
+        names=("cv",),
     ),
     "class_weight": Parameter(
         "None, 'balanced', dict or list of dict",
         "Weight of each class: a dict from class to weight, one such dict per output, or\n"
         "``'balanced'`` for weights inversely proportional to how often a class is observed.",
-        lambda v: v is None or isinstance(v, (str, dict, list, tuple)),
+        lambda v: v == "balanced" if isinstance(v, str) else _is_dicts_or_none(v),
         "None, 'balanced', a dict or a list of dicts",
+        names=("balanced",),
     ),
     "random_state": Parameter(
-        "int, RandomState instance or None",
+        "int, RandomState, Generator or None",
         "Source of chance: ties between splits, drawn features, cuts and projections. An integer\n"
         "gives the same tree every time, for any number of threads.",
         _is_random_state,
@@ -223,8 +236,13 @@ def check_parameters(estimator: Any) -> None:
         if not parameter.accepts(value):
             raise InvalidParameterError(
                 f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
-                f"got {value!r}."
+                f"got {value!r}.{_did_you_mean(value, parameter.names)}"
             )
+
+
+def _did_you_mean(value: Any, names: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(value.lower(), names, n=1) if isinstance(value, str) else ()
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def documented(cls: T) -> T:
@@ -238,6 +256,6 @@ def documented(cls: T) -> T:
             f"{name} : {parameter.type}, default={argument.default!r}\n"
             + indent(parameter.doc, "    ")
         )
-    text = indent("\n".join(entries), "    ").strip()
-    cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text)
+    # Python up to 3.12 leaves a docstring indented as it stands in the source.
+    cls.__doc__ = cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(entries))
     return cls

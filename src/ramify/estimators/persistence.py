@@ -7,11 +7,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.estimators.tree import TreeClassifier, TreeRegressor
+from ramify.estimators.registry import ESTIMATORS
 from ramify.model import ModelFileError, read_model, write_model
-
-#: Classes that a model file may name; nothing else is ever constructed.
-_ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TreeRegressor, TreeClassifier)}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -38,9 +35,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     array([1., 3.])
     """
     name = type(model).__name__
-    if _ESTIMATORS.get(name) is not type(model):
+    if ESTIMATORS.get(name) is not type(model):
         raise TypeError(
-            f"save takes a fitted estimator of ramify ({', '.join(_ESTIMATORS)}); got {name}."
+            f"save takes a fitted estimator of ramify ({', '.join(ESTIMATORS)}); got {name}."
         )
     check_is_fitted(model)
     arrays, metadata = model._to_file()
@@ -66,11 +63,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is damaged, of another kind or of a newer version. A ValueError.
     """
     arrays, metadata = read_model(path)
-    cls = _ESTIMATORS.get(str(metadata.get("estimator")))
+    # Nothing but what is listed is ever constructed.
+    cls = ESTIMATORS.get(str(metadata.get("estimator")))
     if cls is None:
         raise ModelFileError(
             f"{os.fspath(path)!r} holds a {metadata.get('estimator')!r:.60}; this release knows "
-            f"{', '.join(_ESTIMATORS)}."
+            f"{', '.join(ESTIMATORS)}."
         )
     try:
         return cls._from_file(arrays, metadata)

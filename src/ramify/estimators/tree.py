@@ -118,7 +118,7 @@ class TreeRegressor(RegressorMixin, SingleTree):
         TreeRegressor
             Itself.
         """
-        data, _ = self._read_features(X)
+        data = self._read_features(X)
         targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "Their predictions are NaN.")
         self._fit(data, targets, self._read_weights(sample_weight, targets))
@@ -244,7 +244,7 @@ class TreeClassifier(ClassifierMixin, SingleTree):
         TreeClassifier
             Itself.
         """
-        data, _ = self._read_features(X)
+        data = self._read_features(X)
         targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
         weights = combine_weights(

@@ -157,11 +157,18 @@ def _first_of(values: Sequence[object], types: set[type]) -> tuple[int, object]:
 def _unusable_value(values: Sequence[object], types: set[type], where: str) -> Exception:
     row, value = _first_of(values, types)
     if isinstance(value, Complex):
-        return ValueError(f"Complex data not supported: {where} holds {value!r} in row {row}.")
+        return _complex(where, f"holds {value!r} in row {row}")
     return TypeError(
         f"{where} holds {value!r} of type {type(value).__name__!r} in row {row}, but every "
         "argument must be a string, a bool or a number (dates: a datetime64 column). Convert or "
         "drop the column."
+    )
+
+
+def _complex(where: str, got: str) -> ValueError:
+    return ValueError(
+        f"Complex data not supported: {where} {got}. Pass the real and imaginary parts as "
+        "separate columns."
     )
 
 
@@ -179,8 +186,9 @@ def _mixed_column(
 def read_series(series: nw.Series[Any], where: str) -> Column:
     """Read a column of a pandas, polars or pyarrow frame according to its type.
 
-    Numbers, decimals, dates, times and durations become floats (times in nanoseconds), booleans
-    become a categorical column of 0 and 1, strings and categoricals become labels.
+    Numbers, decimals, dates, date-times and durations become floats (the last three in
+    nanoseconds), booleans become a categorical column of 0 and 1, strings and categoricals become
+    labels.
     """
     dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
@@ -209,7 +217,7 @@ def _read_untyped(series: nw.Series[Any], where: str) -> Column:
     """Read strings, Python objects and types that narwhals has no name for."""
     array = series.to_numpy()
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {where} has the type {array.dtype}.")
+        raise _complex(where, f"has the type {array.dtype}")
     if array.dtype.kind in "iuf" and series.null_count() < len(series):
         return NumericColumn(array.astype(np.float64), kind_of_dtype(array.dtype))
     if array.dtype.kind == "b":

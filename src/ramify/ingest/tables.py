@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
 
+_COMPRESSED_FORMATS: dict[str, Any] = {
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "bsr": sparse.bsr_array,
+}
+
+
 @dataclass(frozen=True)
 class DenseTable:
     """Numbers of one dtype (bool, integer or float); NaN is missing."""
@@ -115,8 +122,8 @@ def read_array(data: Any, data_name: str) -> NDArray[Any]:
             array = np.array(data, dtype=object)
     except ValueError as error:
         raise ValueError(
-            f"{data_name} could not be read as an array: {error}. Give every row the same number "
-            "of values."
+            f"{data_name} could not be read as an array: {str(error).rstrip('.')}. Give every row "
+            "the same number of values."
         ) from error
     if array.dtype.kind == "c":
         raise ValueError(
@@ -234,19 +241,41 @@ def read_sparse(matrix: Any, data_name: str) -> CSR:
     if matrix.ndim != 2:
         raise one_dimensional(matrix, data_name)
     if matrix.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {data_name} has the dtype {matrix.dtype}.")
+        raise ValueError(
+            f"Complex data not supported: {data_name} has the dtype {matrix.dtype}. Pass the real "
+            "and imaginary parts side by side."
+        )
     if matrix.dtype.kind not in "biuf":
         raise TypeError(
             f"A sparse {data_name} must hold numbers; got the dtype {matrix.dtype}. Convert it "
             "with .astype(float)."
         )
-    csr = matrix.tocsr()
+    csr = _with_checked_indices(matrix, data_name).tocsr()
     csr = sparse.csr_array((to_float(csr.data), csr.indices, csr.indptr), shape=matrix.shape)
-    csr.check_format(full_check=True)  # hostile index arrays stop here
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
+
+
+def _with_checked_indices(matrix: Any, data_name: str) -> Any:
+    """Give the matrix with shared buffers and every index in range.
+
+    SciPy's compiled conversions follow whatever index they are given, out of bounds too.
+    """
+    try:
+        if matrix.format in _COMPRESSED_FORMATS:
+            arrays = (matrix.data, matrix.indices, matrix.indptr)
+            checked = _COMPRESSED_FORMATS[matrix.format](arrays, shape=matrix.shape)
+            checked.check_format(full_check=True)
+            return checked
+        entries = matrix.tocoo()
+        return sparse.coo_array((entries.data, (entries.row, entries.col)), shape=matrix.shape)
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"The index arrays of the sparse {data_name} must lie within its shape and fit each "
+            f"other; they do not ({error}). Build the matrix anew from its entries."
+        ) from error
 
 
 def to_float(values: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ramify.model.arrays import expect_array, expect_below, expect_offsets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -61,8 +63,8 @@ class DenseLeaves:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> DenseLeaves:
         """Rebuild and check leaves from named arrays."""
-        values = _expect(arrays, "leaf_values", np.float64, 2)
-        weights = _expect(arrays, "leaf_weights", np.float64, 2)
+        values = expect_array(arrays, "leaf_values", np.float64, 2)
+        weights = expect_array(arrays, "leaf_weights", np.float64, 2)
         if values.shape[0] != n_leaves or values.shape[1] < 1 or np.isinf(values).any():
             raise ValueError(
                 f"Expected finite values (or NaN) of {n_leaves} leaves; got the shape "
@@ -149,21 +151,21 @@ class RowLeaves:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> RowLeaves:
         """Rebuild and check leaves from named arrays."""
-        offsets = _expect(arrays, "leaf_offsets", np.int64, 1)
-        rows = _expect(arrays, "leaf_rows", np.int32, 1)
-        weights = _expect(arrays, "row_weights", np.float64, 1)
-        shape = _expect(arrays, "target_shape", np.int64, 1)
-        indptr = _expect(arrays, "target_indptr", np.int64, 1)
-        indices = _expect(arrays, "target_indices", np.int32, 1)
-        data = _expect(arrays, "target_data", np.float64, 1)
+        offsets = expect_array(arrays, "leaf_offsets", np.int64, 1)
+        rows = expect_array(arrays, "leaf_rows", np.int32, 1)
+        weights = expect_array(arrays, "row_weights", np.float64, 1)
+        shape = expect_array(arrays, "target_shape", np.int64, 1)
+        indptr = expect_array(arrays, "target_indptr", np.int64, 1)
+        indices = expect_array(arrays, "target_indices", np.int32, 1)
+        data = expect_array(arrays, "target_data", np.float64, 1)
         if shape.size != 2 or shape.min() < 1 or shape[0] != weights.size:
             raise ValueError("Expected the shape of the training outputs to fit their weights.")
-        _expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
-        _expect_offsets(indptr, int(shape[0]), indices.size, "target_indptr", least=0)
+        expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
+        expect_offsets(indptr, int(shape[0]), indices.size, "target_indptr", least=0)
         if data.size != indices.size or not np.all(np.isfinite(data)):
             raise ValueError("Expected as many finite target values as target indices.")
-        _expect_below(rows, int(shape[0]), "leaf_rows")
-        _expect_below(indices, int(shape[1]), "target_indices")
+        expect_below(rows, int(shape[0]), "leaf_rows")
+        expect_below(indices, int(shape[1]), "target_indices")
         if not np.all((weights[rows] > 0) & np.isfinite(weights[rows])):
             raise ValueError("Expected the rows in leaves to have positive, finite weights.")
         targets: CSR = sparse.csr_array(
@@ -179,35 +181,3 @@ class RowLeaves:
 
 
 Leaves: TypeAlias = DenseLeaves | RowLeaves
-
-
-def _expect(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic], ndim: int
-) -> NDArray[Any]:
-    if name not in arrays:
-        raise ValueError(f"Expected an array named {name!r}; there is none.")
-    array = arrays[name]
-    if array.dtype != dtype or array.ndim != ndim:
-        raise ValueError(
-            f"Expected {name} to be {ndim}-dimensional {np.dtype(dtype).name}; got "
-            f"{array.ndim}-dimensional {array.dtype.name}."
-        )
-    return np.ascontiguousarray(array)
-
-
-def _expect_offsets(
-    offsets: NDArray[np.int64], n: int, total: int, name: str, *, least: int
-) -> None:
-    good = (
-        offsets.size == n + 1
-        and offsets[0] == 0
-        and offsets[-1] == total
-        and bool(np.all(np.diff(offsets) >= least))
-    )
-    if not good:
-        raise ValueError(f"Expected {name} to rise from 0 to {total} in {n} steps.")
-
-
-def _expect_below(indices: NDArray[np.int32], bound: int, name: str) -> None:
-    if indices.size and (indices.min() < 0 or indices.max() >= bound):
-        raise ValueError(f"Expected {name} to lie in [0, {bound}).")

@@ -10,6 +10,7 @@ the model from the arrays.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -45,8 +46,14 @@ def write_model(
     arrays : mapping of str to ndarray
     metadata : mapping
         Whatever JSON can express.
+
+    Raises
+    ------
+    OSError
+        If the folder does not exist, the path is a folder, or the disk is full.
     """
     target = Path(path)
+    _check_writable(target)
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(metadata, sort_keys=True, allow_nan=False)
     # One entry, because safetensors writes several in no certain order.
@@ -63,6 +70,18 @@ def write_model(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _check_writable(target: Path) -> None:
+    """Name the user's path, which an error about the temporary file would not."""
+    if target.is_dir():
+        raise IsADirectoryError(
+            errno.EISDIR, "A model is saved to a file; got the path of a folder", str(target)
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such folder to save a model in", str(target.parent)
+        )
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

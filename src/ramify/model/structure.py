@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
+from ramify.model.arrays import expect_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -208,16 +209,10 @@ class TreeStructure:
         ValueError
             If an array is absent, of another type or shape, or holds an index out of range.
         """
-        for name, dtype in STRUCTURE_DTYPES.items():
-            if name not in arrays:
-                raise ValueError(f"Expected an array named {name!r}; there is none.")
-            array = arrays[name]
-            if array.dtype != dtype or array.ndim != 1:
-                raise ValueError(
-                    f"Expected {name} to be one-dimensional {np.dtype(dtype).name}; got "
-                    f"{array.ndim}-dimensional {array.dtype.name}."
-                )
-        structure = cls(**{name: np.ascontiguousarray(arrays[name]) for name in STRUCTURE_DTYPES})
+        checked = {
+            name: expect_array(arrays, name, dtype, 1) for name, dtype in STRUCTURE_DTYPES.items()
+        }
+        structure = cls(**checked)
         _ = structure.predictor  # checks whatever leads rows down the trees
         structure._check_statistics()
         return structure

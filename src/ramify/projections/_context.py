@@ -93,5 +93,5 @@ class ProjectionContext:
 
     @property
     def varying_outputs(self) -> NDArray[np.bool_]:
-        """Mask of shape (n_outputs,): at least one of the output's channels varies."""
+        """Whether at least one channel of each output varies, of shape (n_outputs,)."""
         return np.logical_or.reduceat(self.varying_channels, self.channel_offsets[:-1])

@@ -194,13 +194,14 @@ def _entry_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None
     weights, observed = data.weights, data.targets.observed
     if view.kind == "mixing" or (observed is None and (weights is None or weights.ndim == 1)):
         return None
-    seen = slice(None) if view.selected is None else view.selected
-    if observed is not None:
-        entries = observed[:, seen].astype(np.float32, order="C")
+    shown = view.apply_observed(observed)
+    if shown is not None:
+        entries = shown.astype(np.float32, order="C")
     else:
         entries = np.ones((data.features.n_rows, view.n_channels), dtype=np.float32)
-    if weights is not None:
-        by_entry = weights[:, None] if weights.ndim == 1 else weights[:, seen]
+    seen_weights = view.apply_weights(weights)
+    if seen_weights is not None:
+        by_entry = seen_weights[:, None] if seen_weights.ndim == 1 else seen_weights
         for rows in row_blocks(*entries.shape):
             entries[rows] *= by_entry[rows] / data.weight_unit
     return entries

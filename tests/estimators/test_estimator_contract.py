@@ -1,0 +1,140 @@
+"""What holds for every estimator: a new one is tested by being listed in ESTIMATORS."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import ramify
+from ramify.estimators.parameters import PARAMETERS, Parameter, documented
+from ramify.estimators.registry import ESTIMATORS
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = (X[:, :2] > 0).astype(float)
+#: A value that no estimator takes, per parameter. X checks categorical_features.
+WRONG_VALUES = {
+    "projection": "gausian",
+    "max_depth": 0,
+    "max_leaf_nodes": 1,
+    "min_samples_split": 1,
+    "min_samples_leaf": 0.0,
+    "min_impurity_decrease": -1.0,
+    "max_features": "sqr",
+    "splitter": "bst",
+    "max_bins": 256,
+    "categorical_features": [3],
+    "normalize_outputs": "yes",
+    "pruning": "ftest",
+    "pruning_level": "cvv",
+    "class_weight": "balance",
+    "random_state": -1,
+    "n_jobs": 0,
+}
+
+each_estimator = pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
+
+
+def constructor_of(cls):
+    return inspect.signature(cls).parameters
+
+
+def test_every_public_estimator_is_listed():
+    public = {name: getattr(ramify, name) for name in ramify.__all__}
+    estimators = {
+        name: value
+        for name, value in public.items()
+        if inspect.isclass(value) and issubclass(value, BaseEstimator)
+    }
+    assert estimators == ESTIMATORS
+
+
+@each_estimator
+def test_parameters_are_given_by_name_and_kept_as_they_are(cls):
+    for name, argument in constructor_of(cls).items():
+        assert argument.kind is inspect.Parameter.KEYWORD_ONLY
+        given = object()
+        assert getattr(cls(**{name: given}), name) is given
+
+
+def test_a_parameter_has_one_default_and_one_annotation_in_all_estimators():
+    for name in PARAMETERS:
+        declared = {
+            (repr(arguments[name].default), arguments[name].annotation)
+            for arguments in map(constructor_of, ESTIMATORS.values())
+            if name in arguments
+        }
+        assert len(declared) == 1, name
+
+
+@each_estimator
+def test_parameters_stand_in_one_order(cls):
+    given = list(constructor_of(cls))
+    assert given == [name for name in PARAMETERS if name in given]
+
+
+@each_estimator
+def test_the_docstring_tells_every_parameter_and_its_default(cls):
+    documentation = inspect.getdoc(cls)
+    for name, argument in constructor_of(cls).items():
+        entry = f"\n{name} : {PARAMETERS[name].type}, default={argument.default!r}\n    "
+        assert documentation.count(entry) == 1, name
+    assert "{parameters}" not in documentation
+
+
+def test_an_indented_and_a_stripped_docstring_give_the_same_documentation():
+    # Python strips the indentation of docstrings itself from 3.13 on.
+    def make(docstring):
+        cls = type("Model", (), {"__doc__": docstring, "__init__": lambda self, *, n_jobs=1: None})
+        return documented(cls).__doc__
+
+    indented = "A model.\n\n    Parameters\n    ----------\n    {parameters}\n    "
+    stripped = "A model.\n\nParameters\n----------\n{parameters}\n"
+    assert make(indented) == make(stripped)
+    assert "\n----------\nn_jobs : int or None, default=1\n    Number of" in make(stripped)
+
+
+@each_estimator
+def test_a_wrong_value_is_refused_by_an_error_that_names_parameter_and_value(cls):
+    for name in constructor_of(cls):
+        wrong = WRONG_VALUES[name]
+        with pytest.raises(ValueError, match=rf"^{name}") as caught:
+            cls(**{name: wrong}).fit(X, Y)
+        assert "must be" in str(caught.value)
+        assert str(wrong).strip("[]") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("projection", "gaussian"),
+        ("max_features", "sqrt"),
+        ("splitter", "best"),
+        ("pruning", "f_test"),
+        ("pruning_level", "cv"),
+        ("class_weight", "balanced"),
+    ],
+)
+def test_a_misspelt_choice_brings_the_nearest_one_to_mind(name, meant):
+    takers = [cls for cls in ESTIMATORS.values() if name in constructor_of(cls)]
+    assert takers
+    for cls in takers:
+        with pytest.raises(ValueError, match=rf"Did you mean '{meant}'\?$"):
+            cls(**{name: WRONG_VALUES[name]}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", [n for n, p in PARAMETERS.items() if p.names])
+def test_every_name_that_a_parameter_offers_is_accepted(name):
+    parameter: Parameter = PARAMETERS[name]
+    assert all(parameter.accepts(choice) for choice in parameter.names)
+    assert all(repr(choice) in parameter.expected for choice in parameter.names)
+
+
+@each_estimator
+def test_a_saved_estimator_comes_back_with_parameters_and_predictions(cls, tmp_path):
+    fitted = cls(random_state=0, max_depth=3).fit(X, Y)
+    ramify.save(fitted, tmp_path / "model")
+    loaded = ramify.load(tmp_path / "model")
+    assert type(loaded) is cls
+    assert loaded.get_params() == fitted.get_params()
+    assert np.array_equal(loaded.predict(X), fitted.predict(X))
