@@ -54,20 +54,23 @@ class Binned {
         view_.bin_high = bin_high.data();
         view_.n_dense = static_cast<int32_t>(length(dense_features));
         view_.dense_features = dense_features.data();
-        check_dense();
-        check_sparse();
+        without_gil([&](Interrupt& interrupt) {
+            check_dense(interrupt);
+            check_sparse(interrupt);
+        });
     }
 
     const BinnedView& view() const { return view_; }
 
   private:
     template <typename Code>
-    void check_codes(const Cube<Code>& codes, uint32_t missing) {
+    void check_codes(const Cube<Code>& codes, uint32_t missing, Interrupt& interrupt) {
         const int64_t n = view_.n_rows;
         require(length(codes) == (view_.n_dense + kTileFeatures - 1) / kTileFeatures &&
                     static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
                 "codes must have shape (ceil(n_dense / 4), n_rows, 4)");
         for (int32_t i = 0; i < view_.n_dense; ++i) {
+            interrupt.check();
             const int64_t n_bins = view_.n_bins(view_.dense_features[i]);
             const Code* column =
                 codes.data() + i / kTileFeatures * n * kTileFeatures + i % kTileFeatures;
@@ -82,20 +85,20 @@ class Binned {
         }
     }
 
-    void check_dense() {
+    void check_dense(Interrupt& interrupt) {
         if (view_.n_dense == 0) return;
         require(codes_u8_.has_value() != codes_u32_.has_value(),
                 "dense codes must be given once, as uint8 or as uint32");
         if (codes_u8_) {
-            check_codes(*codes_u8_, kMissingU8);
+            check_codes(*codes_u8_, kMissingU8, interrupt);
             view_.codes_u8 = codes_u8_->data();
         } else {
-            check_codes(*codes_u32_, kMissingU32);
+            check_codes(*codes_u32_, kMissingU32, interrupt);
             view_.codes_u32 = codes_u32_->data();
         }
     }
 
-    void check_sparse() {
+    void check_sparse(Interrupt& interrupt) {
         const int64_t n_sparse = length(sparse_features_), nnz = length(sparse_slot_);
         require_length(sparse_default_, n_sparse, "sparse_default");
         require_length(sparse_indptr_, view_.n_rows + 1, "sparse_indptr");
@@ -109,7 +112,8 @@ class Binned {
             require(is_bin(slot, sparse_default_.data()[slot]),
                     "a default code is not one of its feature's bins");
         const int32_t* slots = sparse_slot_.data();
-        for (int64_t row = 0; row < view_.n_rows; ++row)
+        for (int64_t row = 0; row < view_.n_rows; ++row) {
+            if (row % 4096 == 0) interrupt.check();
             for (int64_t e = sparse_indptr_.data()[row]; e < sparse_indptr_.data()[row + 1]; ++e) {
                 require(e == sparse_indptr_.data()[row] || slots[e] > slots[e - 1],
                         "sparse_slot must rise within a row");
@@ -117,6 +121,7 @@ class Binned {
                 require(is_bin(slots[e], code) && code != sparse_default_.data()[slots[e]],
                         "a sparse code is not one of its feature's bins, or is its default");
             }
+        }
         view_.n_sparse = static_cast<int32_t>(n_sparse);
         view_.sparse_features = sparse_features_.data();
         view_.sparse_default = sparse_default_.data();
@@ -158,7 +163,9 @@ void check_params(const GrowParams& params, const BinnedView& binned) {
 GrownTree grow(const Binned& binned, const ChannelsView& channels, const Vector<int32_t>& rows,
                const GrowParams& params) {
     check_params(params, binned.view());
-    require(length(rows) >= 1, "there must be at least one row");
+    // A full tree has twice as many nodes, which are numbered in int32.
+    require(length(rows) >= 1 && length(rows) <= int64_t{1} << 30,
+            "rows must have length between 1 and 2**30; got " + std::to_string(length(rows)));
     require_range(rows, 0, binned.view().n_rows, "rows");
     return without_gil([&](Interrupt& interrupt) {
         return grow_tree(binned.view(), channels, rows.data(), length(rows), params, interrupt);

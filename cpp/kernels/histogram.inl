@@ -72,8 +72,7 @@ void scan_weighted(const WeightedScanTask& task) {
     const Lanes<N> h_total = Lanes<N>::load(task.hessian_total);
     const Lanes<N> g_total = Lanes<N>::load(task.gradient_total) - h_total * mean;
     const Lanes<N> lambda = Lanes<N>::fill(task.l2_regularization);
-    // Sums of float32 weights leave dust where a side is empty; anything below it counts as none.
-    const Lanes<N> dust = h_total * Lanes<N>::fill(1e-6f);
+    const Lanes<N> dust = h_total * Lanes<N>::fill(kDustFloat);
     for (int64_t bin = 0; bin < task.n_bins; ++bin) {
         g = g + Lanes<N>::load(task.gradient + bin * N);
         h = h + Lanes<N>::load(task.hessian + bin * N);

@@ -2,6 +2,7 @@
 #include "ramify/kernels.hpp"
 
 #include "kernels/find_bins.inl"
+#include "kernels/flags.inl"
 #include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
@@ -14,10 +15,10 @@ namespace ramify::RAMIFY_ISA {
 
 template <int N>
 constexpr Kernels table() {
-    return {RAMIFY_STRING(RAMIFY_ISA), walk<N>,      walk_double<N>,     walk_weighted<N, float>,
-            walk_weighted<N, double>,  walk_list<N>, best_of_list,       split_list,
-            subset_norms<N>,           find_bins,    build_histogram<N>, scan_histogram<N>,
-            scan_weighted<N>};
+    return {RAMIFY_STRING(RAMIFY_ISA), walk<N>,          walk_double<N>, walk_weighted<N, float>,
+            walk_weighted<N, double>,  walk_list<N>,     best_of_list,   split_list,
+            subset_norms<N>,           flagged_norms<N>, find_bins,      build_histogram<N>,
+            scan_histogram<N>,         scan_weighted<N>};
 }
 
 const Kernels& kernels(int lanes) {

@@ -55,8 +55,7 @@ void walk_weighted(const WeightedWalkTask& task) {
     const WalkTask& w = task.walk;
     for (int64_t group = 0; group < w.n_groups; ++group) w.norms[group] = 0.0;
     const Sum lambda = task.l2_regularization;
-    // Sums of weights leave rounding dust where a side is empty; below it a side counts as none.
-    constexpr Sum kDust = sizeof(Sum) == sizeof(float) ? Sum(1e-6) : Sum(1e-12);
+    constexpr Sum kDust = sizeof(Sum) == sizeof(float) ? kDustFloat : kDustDouble;
     for (int32_t block = 0; block < w.gradient.n_blocks; ++block) {
         const float* const g = w.gradient.data + block * w.gradient.block_stride;
         const float* const h = task.hessian.data + block * task.hessian.block_stride;

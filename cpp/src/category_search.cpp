@@ -95,7 +95,7 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
             const double a = sum[k] + category_sums_[item * width + k];
             const double ha = weight[k] + category_hessians_[item * width + k];
             const double b = node.totals->gradient[k] - a, hb = node.totals->hessian[k] - ha;
-            const double dust = 1e-6 * node.totals->hessian[k];
+            const double dust = kDustDouble * node.totals->hessian[k];
             if (ha > dust) score += a * a / (ha + lambda);
             if (hb > dust) score += b * b / (hb + lambda);
         }
@@ -118,7 +118,9 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
         for (size_t item = 0; item < n_items; ++item) {
             if (chosen[item]) continue;
             const double gain = gain_with(item);
-            if (gain > next_gain || next == n_items) next = item, next_gain = gain;
+            // A side of next to no weight has no gain; any other is better.
+            if (next == n_items || gain > next_gain || std::isnan(next_gain))
+                next = item, next_gain = gain;
         }
         // min_samples_leaf may ask for more items than the criterion alone would take.
         const bool still_small = side.n_rows < workspace_.params.min_samples_leaf;
@@ -218,6 +220,8 @@ void FeatureSearch::order_categories(const SearchNode& node) {
         }
         scores = principal_scores(std::move(means), weights, width);
     }
+    for (double& score : scores)
+        if (std::isnan(score)) score = 0.0;  // not to be sorted
     std::vector<size_t> sequence(n_listed);
     std::iota(sequence.begin(), sequence.end(), size_t{0});
     std::stable_sort(sequence.begin(), sequence.end(),

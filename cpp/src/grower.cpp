@@ -39,7 +39,7 @@ class Grower {
     Grower(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
            int64_t n_rows, const GrowParams& params, Interrupt& interrupt)
         : params_(params),
-          workspace_(binned, channels, rows, n_rows, params),
+          workspace_(binned, channels, rows, n_rows, params, interrupt),
           team_(params.n_threads, interrupt),
           search_(workspace_, team_) {}
 
@@ -73,7 +73,7 @@ class Grower {
     bool can_split(const NodeRange& range, int64_t depth) const {
         return (params_.max_depth < 0 || depth < params_.max_depth) &&
                range.size() >= params_.min_samples_split &&
-               range.size() >= 2 * params_.min_samples_leaf && range.size() >= 2;
+               range.size() / 2 >= params_.min_samples_leaf;
     }
     bool is_pure(const NodeTotals& totals) const {
         return totals.impurity <= kPureShare * pure_scale_ * totals.weight;
@@ -103,6 +103,7 @@ class Grower {
             node.histograms = search_.new_histograms();
         const SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
         node.split = search_.find_with_team(view, node.histograms.get());
+        node.totals = {};  // q numbers that nobody needs while the node waits
     }
 
     // Both children of a node with histograms: one pass builds the smaller, subtraction the other.
@@ -160,7 +161,7 @@ class Grower {
         std::vector<Subtree> subtrees;
         stack.push_back(std::move(root));
         while (!stack.empty()) {
-            team_.interrupt().check_from_caller();
+            team_.interrupt().check();
             OpenNode node = std::move(stack.back());
             stack.pop_back();
             if (!is_accepted(node.split)) continue;
@@ -172,8 +173,11 @@ class Grower {
             const int64_t larger = std::max(children[0].range.size(), children[1].range.size());
             if (node.histograms && both && larger > search_.subtree_rows()) {
                 open_siblings(children[0], children[1], std::move(node.histograms));
-                stack.push_back(std::move(children[1]));
-                stack.push_back(std::move(children[0]));
+                // The smaller goes first, so that few nodes wait with their histograms, however
+                // lopsided the tree.
+                const int smaller = children[0].range.size() <= children[1].range.size() ? 0 : 1;
+                stack.push_back(std::move(children[1 - smaller]));
+                stack.push_back(std::move(children[smaller]));
                 continue;
             }
             node.histograms.reset();
@@ -237,10 +241,7 @@ class Grower {
         search_.start_subtree(subtree.range, thread);
         if (!open_in_subtree(subtree, stack[0], thread)) stack.clear();
         while (!stack.empty()) {
-            if (thread == 0)
-                team_.interrupt().check_from_caller();
-            else
-                team_.interrupt().check();
+            team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
             stack.pop_back();
             node.split = search_.find(
@@ -279,7 +280,7 @@ class Grower {
         offer(std::move(root));
         for (int64_t n_leaves = 1; n_leaves < params_.max_leaf_nodes && !queue.empty();
              ++n_leaves) {
-            team_.interrupt().check_from_caller();
+            team_.interrupt().check();
             OpenNode node = std::move(open[queue.top()]);
             queue.pop();
             OpenNode left, right;

@@ -264,13 +264,14 @@ void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile,
     const double lambda = workspace_.params.l2_regularization;
     const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
     const bool per_channel = workspace_.per_channel();
+    const bool is_unit = workspace_.channels.policy == HessianPolicy::unit;
     // Scores of the scans are relative to the node's mean unless there is regularisation.
     const double base = lambda > 0.0 ? totals.base_score : 0.0;
     const double norm = lambda > 0.0 ? totals.norm : 0.0;
     auto gain_of = [&](double side_norm, double product, double weight) {
         if (per_channel) return side_norm - base;
         const double other = totals.weight - weight;
-        if (std::min(other, weight) <= kDustFloat * totals.weight)
+        if (std::min(other, weight) <= workspace_.dust() * totals.weight)
             return std::numeric_limits<double>::quiet_NaN();  // beats nothing
         return side_norm / (weight + lambda) +
                (norm - 2.0 * product + side_norm) / (other + lambda) - base;
@@ -302,8 +303,10 @@ void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile,
                 n_left += counts[bin];
                 if (n_left < least || n - n_left < least) continue;
                 const double product = scores.products.empty() ? 0.0 : scores.products[at + bin];
-                const double gain =
-                    gain_of(scores.norms[at + bin], product, scores.prefix_weights[at + bin]);
+                // Counts are exact where float32 no longer tells one row from none.
+                const double weight =
+                    is_unit ? static_cast<double>(n_left) : scores.prefix_weights[at + bin];
+                const double gain = gain_of(scores.norms[at + bin], product, weight);
                 if (!best.beaten_by(gain, tile.ranks[lane])) continue;
                 int64_t next = bin + 1;
                 while (counts[next] == 0) ++next;

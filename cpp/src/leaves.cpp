@@ -9,23 +9,29 @@ namespace ramify {
 namespace {
 
 constexpr int64_t kLeavesPerBlock = 64;
+constexpr int64_t kPlainOutputsPerBlock = 1024;
 constexpr int64_t kOutputsPerBlock = 32;
 
 void plain_means(const LeafMeansTask& task, ThreadTeam& team) {
-    const int64_t n_blocks = (task.n_leaves + kLeavesPerBlock - 1) / kLeavesPerBlock;
-    team.parallel_for(n_blocks, [&](int64_t block, int) {
-        const int64_t stop = std::min(task.n_leaves, (block + 1) * kLeavesPerBlock);
-        for (int64_t leaf = block * kLeavesPerBlock; leaf < stop; ++leaf) {
-            double* const mean = task.means + leaf * task.n_outputs;
-            std::fill_n(mean, task.n_outputs, 0.0);
+    const int64_t n_leaf_blocks = (task.n_leaves + kLeavesPerBlock - 1) / kLeavesPerBlock;
+    const int64_t n_output_blocks =
+        (task.n_outputs + kPlainOutputsPerBlock - 1) / kPlainOutputsPerBlock;
+    team.parallel_for(n_leaf_blocks * n_output_blocks, [&](int64_t block, int) {
+        const int64_t first = block % n_output_blocks * kPlainOutputsPerBlock;
+        const int64_t width = std::min(kPlainOutputsPerBlock, task.n_outputs - first);
+        const int64_t begin = block / n_output_blocks * kLeavesPerBlock;
+        const int64_t end = std::min(task.n_leaves, begin + kLeavesPerBlock);
+        for (int64_t leaf = begin; leaf < end; ++leaf) {
+            double* const mean = task.means + leaf * task.n_outputs + first;
+            std::fill_n(mean, width, 0.0);
             double total = 0.0;
             for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i) {
-                const double* value = task.values + task.rows[i] * task.n_outputs;
+                const double* value = task.values + task.rows[i] * task.n_outputs + first;
                 const double weight = task.row_weights ? task.row_weights[task.rows[i]] : 1.0;
                 total += weight;
-                for (int64_t k = 0; k < task.n_outputs; ++k) mean[k] += weight * value[k];
+                for (int64_t k = 0; k < width; ++k) mean[k] += weight * value[k];
             }
-            for (int64_t k = 0; k < task.n_outputs; ++k) mean[k] /= total;
+            for (int64_t k = 0; k < width; ++k) mean[k] /= total;
         }
     });
 }

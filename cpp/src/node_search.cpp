@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kSubtractionMinRows = 4096;
 // Below this many rows, sorting beats filling a histogram of 256 bins.
 constexpr int64_t kHistogramMinRows = 384;
+// A drawn feature has no neighbours to share a pass with: sorting pays up to here.
+constexpr int64_t kHistogramMinDrawnRows = 1024;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 
@@ -21,7 +23,9 @@ constexpr int64_t kLoadRows = 2048;
 NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric)
     : features(workspace),
       histograms(workspace),
+      list_search(workspace),
       lists(workspace, dense_numeric),
+      cuts(workspace),
       entries(workspace.binned.n_sparse),
       permutation(workspace.params.max_features < workspace.binned.n_features
                       ? workspace.binned.n_features
@@ -43,8 +47,10 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     histograms_possible_ = binned.codes_u8 && !workspace.params.random_cuts &&
                            !workspace.params.double_precision && !workspace.channels.is_sparse() &&
                            !dense_numeric_.empty();
-    lists_possible_ = is_automatic && histograms_possible_ && !draws_features() &&
-                      !workspace.per_channel() && workspace.params.l2_regularization == 0.0;
+    simple_possible_ = is_automatic && binned.codes_u8 && !workspace.params.double_precision &&
+                       !workspace.channels.is_sparse() && !workspace.per_channel() &&
+                       workspace.params.l2_regularization == 0.0;
+    lists_possible_ = simple_possible_ && histograms_possible_ && !draws_features();
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
         FeatureTile& tile = all_tiles_.back();
@@ -79,7 +85,7 @@ void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
     Thread& state = *threads_[thread];
     state.is_in_subtree = true;
     if (is_lazy_) workspace_.load(subtree, state.store);
-    if (lists_possible_ && PresortedLists::worthwhile(subtree.size(), dense_numeric_.size()))
+    if (lists_possible_ && PresortedLists::is_worthwhile(subtree.size(), dense_numeric_.size()))
         state.lists.start(subtree);
 }
 
@@ -105,8 +111,9 @@ void NodeSearch::split_lists(const NodeRange& range, int thread) {
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
     // A child's histogram may be its parent's minus its sibling's: all three must then be sums of
-    // the same numbers, so nodes that take part are not centred.
-    const bool centre = !is_subtracted && !keeps_histograms(range.size());
+    // the same numbers, so nodes that take part are not centred. None does within a subtree.
+    const bool centre =
+        threads_[thread]->is_in_subtree || !(is_subtracted || keeps_histograms(range.size()));
     const bool walks = !uses_histograms(range.size()) || other_features_ || draws_features();
     return workspace_.summarise(range, store_of(thread), centre, walks,
                                 threads_[thread]->features.label_sums);
@@ -116,8 +123,13 @@ bool NodeSearch::is_histogram_feature(int32_t feature) const {
     return workspace_.feature_home[feature] >= 0 && !workspace_.binned.is_categorical[feature];
 }
 
-void NodeSearch::add_candidate(Plan& plan, int32_t feature, uint64_t rank, bool histograms) const {
-    if (histograms && is_histogram_feature(feature)) {
+void NodeSearch::add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const {
+    const bool is_numeric = is_histogram_feature(feature);
+    if (is_numeric && simple_possible_ &&
+        (workspace_.params.random_cuts || n_rows < kHistogramMinDrawnRows)) {
+        plan.simple_features.push_back(feature);
+        plan.simple_ranks.push_back(rank);
+    } else if (is_numeric && uses_histograms(n_rows)) {
         if (plan.tiles.empty() || plan.tiles.back().n_features == kTileFeatures)
             plan.tiles.emplace_back();
         FeatureTile& tile = plan.tiles.back();
@@ -132,17 +144,16 @@ void NodeSearch::add_candidate(Plan& plan, int32_t feature, uint64_t rank, bool 
 NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
                                       bool with_numeric) const {
     Plan plan;
-    const bool histograms = uses_histograms(node.range.size());
+    const int64_t n_rows = node.range.size();
     auto rank = [&](int32_t feature) { return draw_bits(node.seed, feature); };
     if (with_numeric)
-        for (int32_t feature : dense_numeric_)
-            add_candidate(plan, feature, rank(feature), histograms);
-    for (int32_t feature : dense_other_) add_candidate(plan, feature, rank(feature), false);
+        for (int32_t feature : dense_numeric_) add_candidate(plan, feature, rank(feature), n_rows);
+    for (int32_t feature : dense_other_) add_candidate(plan, feature, rank(feature), n_rows);
     if (workspace_.binned.n_sparse > 0) {
         thread.entries.collect(workspace_, node.range, nullptr);
         for (int32_t slot : thread.entries.touched()) {
             const int32_t feature = workspace_.binned.sparse_features[slot];
-            add_candidate(plan, feature, rank(feature), false);
+            add_candidate(plan, feature, rank(feature), n_rows);
         }
     }
     return plan;
@@ -150,7 +161,6 @@ NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
 
 NodeSearch::Plan NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) const {
     Plan plan;
-    const bool histograms = uses_histograms(node.range.size());
     const int64_t p = workspace_.binned.n_features;
     std::vector<int32_t> slots;
     std::vector<std::pair<int64_t, int64_t>> swaps;
@@ -161,7 +171,7 @@ NodeSearch::Plan NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) 
         const int32_t feature = thread.permutation[i];
         if (workspace_.feature_home[feature] < 0)
             slots.push_back(~workspace_.feature_home[feature]);
-        add_candidate(plan, feature, i, histograms);
+        add_candidate(plan, feature, i, node.range.size());
     }
     for (size_t k = swaps.size(); k-- > 0;)
         std::swap(thread.permutation[swaps[k].first], thread.permutation[swaps[k].second]);
@@ -173,18 +183,28 @@ NodeSearch::Plan NodeSearch::plan_of(const SearchNode& node, Thread& thread) con
     return draws_features() ? plan_drawn(node, thread) : plan_all(node, thread, true);
 }
 
-void NodeSearch::run_piece(const SearchNode& node, const Plan& plan, size_t piece,
-                           const SparseEntries& entries, Thread& thread, Split& best) const {
-    if (piece < plan.tiles.size()) {
-        thread.histograms.search_tile(node, plan.tiles[piece], best);
-        return;
-    }
-    const size_t at = piece - plan.tiles.size();
+void NodeSearch::search_feature(const SearchNode& node, const Plan& plan, size_t at,
+                                const SparseEntries& entries, Thread& thread, Split& best) const {
     const int32_t feature = plan.features[at];
     if (workspace_.feature_home[feature] >= 0)
         thread.features.search_dense(node, feature, plan.ranks[at], best);
     else
         thread.features.search_sparse(node, feature, plan.ranks[at], entries, best);
+}
+
+void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t begin, size_t end,
+                               Thread& thread, Split& best) const {
+    if (begin == end) return;
+    if (workspace_.params.random_cuts) {
+        thread.cuts.search(node, plan.simple_features.data() + begin,
+                           plan.simple_ranks.data() + begin, end - begin, best);
+        return;
+    }
+    thread.list_search.start(node, end - begin);
+    for (size_t at = begin; at < end; ++at)
+        thread.list_search.search(node, plan.simple_features[at], plan.simple_ranks[at],
+                                  thread.list_search.sort(node.range, plan.simple_features[at]),
+                                  best);
 }
 
 // None of the drawn features can split the node: go on drawing, one by one, until one can.
@@ -196,6 +216,7 @@ void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split&
     for (int64_t i = 0; i < p && !best.found(); ++i) {
         std::swap(permutation[i], permutation[i + draw_below(node.seed, i, p - i)]);
         if (i < workspace_.params.max_features) continue;
+        workspace_.interrupt.check();
         const int32_t feature = permutation[i];
         if (workspace_.feature_home[feature] >= 0)
             thread.features.search_dense(node, feature, i, best);
@@ -208,13 +229,24 @@ Split NodeSearch::find(const SearchNode& node, int thread_id) {
     Thread& thread = *threads_[thread_id];
     Split best;
     if (thread.lists.is_active()) {
-        thread.lists.search(node, best);
+        thread.lists.search(node, thread.list_search, best);
         if (!other_features_) return best;
     }
     const Plan plan =
         thread.lists.is_active() ? plan_all(node, thread, false) : plan_of(node, thread);
-    for (size_t piece = 0; piece < plan.size(); ++piece)
-        run_piece(node, plan, piece, thread.entries, thread, best);
+    const bool is_long = node.range.size() * workspace_.channels.n_channels >= kAddsPerCheck;
+    auto check = [&] {
+        if (is_long) workspace_.interrupt.check();
+    };
+    for (const FeatureTile& tile : plan.tiles) {
+        check();
+        thread.histograms.search_tile(node, tile, best);
+    }
+    search_simple(node, plan, 0, plan.simple_features.size(), thread, best);
+    for (size_t at = 0; at < plan.features.size(); ++at) {
+        check();
+        search_feature(node, plan, at, thread.entries, thread, best);
+    }
     if (!best.found() && draws_features()) search_remaining(node, thread, best);
     return best;
 }
@@ -225,11 +257,20 @@ void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
 }
 
 void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan, Split& best) {
-    const size_t n_tiles = plan.tiles.size();
+    const int64_t n_simple = static_cast<int64_t>(plan.simple_features.size());
+    const int64_t n_batches = (n_simple + kFlagColumns - 1) / kFlagColumns;
     std::vector<Split> bests(team_.size());
-    team_.parallel_for(static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
-        run_piece(node, plan, n_tiles + piece, threads_[0]->entries, *threads_[id], bests[id]);
-    });
+    team_.parallel_for(
+        n_batches + static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
+            if (piece >= n_batches) {
+                search_feature(node, plan, piece - n_batches, threads_[0]->entries, *threads_[id],
+                               bests[id]);
+                return;
+            }
+            const int64_t begin = piece * kFlagColumns;
+            search_simple(node, plan, begin, std::min(n_simple, begin + kFlagColumns),
+                          *threads_[id], bests[id]);
+        });
     reduce(bests, best);
 }
 
@@ -329,7 +370,8 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
 uint64_t NodeSearch::work() const {
     uint64_t total = 0;
     for (const auto& thread : threads_)
-        total += thread->features.work + thread->histograms.work + thread->lists.work;
+        total += thread->features.work + thread->histograms.work + thread->list_search.work() +
+                 thread->cuts.work();
     return total;
 }
 

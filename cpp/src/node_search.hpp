@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "cut_search.hpp"
 #include "histogram_search.hpp"
+#include "list_search.hpp"
 #include "presorted.hpp"
 #include "ramify/parallel.hpp"
 #include "split_search.hpp"
@@ -59,13 +61,15 @@ class NodeSearch {
     uint64_t work() const;
 
   private:
-    static constexpr int64_t kMostSubtreeRows = PresortedLists::kMaxRows;
+    static constexpr int64_t kMostSubtreeRows = kMaxListRows;
 
     struct Thread {
         Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric);
         FeatureSearch features;
         HistogramSearch histograms;
+        ListSearch list_search;
         PresortedLists lists;
+        CutSearch cuts;
         SparseEntries entries;
         ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
         bool is_in_subtree = false;
@@ -75,19 +79,25 @@ class NodeSearch {
     // What one node looks at, cut into pieces that any thread may take.
     struct Plan {
         std::vector<FeatureTile> tiles;
-        std::vector<int32_t> features;  // by a walk
+        // Dense numeric features by sorted lists or random cuts, a few to a piece.
+        std::vector<int32_t> simple_features;
+        std::vector<uint64_t> simple_ranks;
+        // All others by a walk over groups.
+        std::vector<int32_t> features;
         std::vector<uint64_t> ranks;
-        size_t size() const { return tiles.size() + features.size(); }
     };
 
     bool uses_histograms(int64_t n_rows) const;
     bool is_histogram_feature(int32_t feature) const;
-    void add_candidate(Plan& plan, int32_t feature, uint64_t rank, bool histograms) const;
+    void add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const;
     Plan plan_all(const SearchNode& node, Thread& thread, bool with_numeric) const;
     Plan plan_drawn(const SearchNode& node, Thread& thread) const;
     Plan plan_of(const SearchNode& node, Thread& thread) const;
-    void run_piece(const SearchNode& node, const Plan& plan, size_t piece,
-                   const SparseEntries& entries, Thread& thread, Split& best) const;
+    void search_feature(const SearchNode& node, const Plan& plan, size_t at,
+                        const SparseEntries& entries, Thread& thread, Split& best) const;
+    // The simple features from `begin` to `end` of the plan.
+    void search_simple(const SearchNode& node, const Plan& plan, size_t begin, size_t end,
+                       Thread& thread, Split& best) const;
     // Splits of the plan's single features, by the whole team.
     void search_features_with_team(const SearchNode& node, const Plan& plan, Split& best);
     // Histograms of tiles, block by block so that a block of channels is loaded once.
@@ -114,8 +124,9 @@ class NodeSearch {
     AlignedVector<float> block_;  // one block of a large node's channels
     std::vector<TileScores> tile_scores_, sibling_scores_;
     int64_t histogram_min_rows_;
-    bool lists_possible_ = false, histograms_possible_ = false, subtraction_possible_ = false,
-         other_features_ = false;
+    // simple_possible_: sorted lists and random cuts apply; lists_possible_: kept presorted, too.
+    bool simple_possible_ = false, lists_possible_ = false, histograms_possible_ = false,
+         subtraction_possible_ = false, other_features_ = false;
 };
 
 }  // namespace ramify

@@ -9,9 +9,6 @@
 
 namespace ramify {
 
-// A side whose weight is this far below the node's is what rounding leaves of nothing: no split.
-constexpr double kDustDouble = 1e-12, kDustFloat = 1e-6;
-
 struct Split {
     double gain = -std::numeric_limits<double>::infinity();
     uint64_t rank = ~uint64_t{0};  // ties go to the lower rank: a random order of the features

@@ -5,13 +5,14 @@
 #include <numeric>
 
 #include "ramify/random.hpp"
+#include "random_cut.hpp"
 
 namespace ramify {
 
 namespace {
 
 // Draws of one node for different purposes must not meet.
-constexpr uint64_t kCutSalt = 0x5ca1ab1eULL, kSubsetSalt = 0xdecade00ULL;
+constexpr uint64_t kSubsetSalt = 0xdecade00ULL;
 
 }  // namespace
 
@@ -129,26 +130,9 @@ void FeatureSearch::search_missing(const SearchNode& node, int32_t feature, uint
 
 void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, uint64_t rank,
                                       Split& best) {
-    const BinnedView& binned = workspace_.binned;
-    const double* low = binned.bin_low + binned.bin_offsets[feature];
-    const double* high = binned.bin_high + binned.bin_offsets[feature];
-    const uint32_t first = column_.min_code(), last = column_.max_code();
-    const double u = draw_uniform(node.seed ^ kCutSalt, feature);
-    double cut = low[first] + u * (high[last] - low[first]);
-    // The last code whose bin starts at or before the cut; a cut inside a bin moves to the nearer
-    // of its two ends. Infinite ranges fall back to a uniform draw of the code.
-    uint32_t left_code;
-    if (std::isfinite(cut)) {
-        left_code =
-            static_cast<uint32_t>(std::upper_bound(low + first, low + last + 1, cut) - low);
-        left_code = left_code > first ? left_code - 1 : first;
-        if (cut < high[left_code] && cut - low[left_code] < high[left_code] - cut &&
-            left_code > first)
-            --left_code;
-    } else {
-        left_code = first + static_cast<uint32_t>(u * (last - first));
-    }
-    left_code = std::min(left_code, last - 1);
+    const RandomCut cut = draw_random_cut(workspace_.binned, feature, node.seed,
+                                          column_.min_code(), column_.max_code());
+    const uint32_t left_code = cut.left_code;
     const auto split_at = std::upper_bound(column_.codes.begin(), column_.codes.end(), left_code);
     const size_t first_right = split_at - column_.codes.begin();
     const bool default_left = column_.n_default > 0 && column_.default_code <= left_code;
@@ -158,8 +142,8 @@ void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, u
     uint32_t right_min =
         first_right < column_.n_groups() ? column_.codes[first_right] : column_.default_code;
     if (default_right) right_min = std::min(right_min, column_.default_code);
-    if (!(cut >= high[left_max] && cut < low[right_min]))
-        cut = midpoint(high[left_max], low[right_min]);
+    const double threshold =
+        cut.threshold_between(workspace_.binned, feature, left_max, right_min);
 
     const uint32_t begin = default_left ? column_.begin_of(first_right) : 0;
     const uint32_t stop =
@@ -176,7 +160,7 @@ void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, u
                                                       : with_missing != default_left;
                         keep_numeric(node, feature, rank, gain, left_max, right_min, n_left,
                                      missing_left, best);
-                        best.threshold = cut;
+                        best.threshold = threshold;
                     });
     }
 }
@@ -333,7 +317,7 @@ double FeatureSearch::gain_of(const SearchNode& node, const Side& side, double n
     if (workspace_.per_channel()) return norm - totals.base_score;
     const double lambda = workspace_.params.l2_regularization;
     const double other = totals.weight - side.weight;
-    if (std::min(other, side.weight) <= kDustDouble * totals.weight)
+    if (std::min(other, side.weight) <= workspace_.dust() * totals.weight)
         return std::numeric_limits<double>::quiet_NaN();  // beats nothing
     // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
     return norm / (side.weight + lambda) +

@@ -9,6 +9,19 @@ namespace ramify {
 
 namespace {
 
+// Deviations this small a share of the squares they are a difference of are rounding errors: of
+// the float32 channels (6e-8, squared), and of the sums.
+constexpr double kRoundingShare = 1e-12;
+constexpr int64_t kRowsPerCheck = 1 << 16;
+// Sums are made of partial sums over this many rows, which keeps their rounding errors few.
+constexpr int64_t kChunk = 256;
+
+// Sum of squared deviations from the mean; all three are sums of weighted values.
+double deviations(double square, double sum, double weight) {
+    const double result = square - sum * sum / weight;
+    return result > kRoundingShare * square ? result : 0.0;
+}
+
 // Moves items of `width` values: left ones forward in place, right ones behind them, both stable.
 template <typename T>
 void partition_items(T* items, int64_t n, int width, const std::vector<uint8_t>& left,
@@ -27,10 +40,12 @@ void partition_items(T* items, int64_t n, int width, const std::vector<uint8_t>&
 }  // namespace
 
 Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
-                     const int32_t* rows_, int64_t n_rows_, const GrowParams& params_)
+                     const int32_t* rows_, int64_t n_rows_, const GrowParams& params_,
+                     Interrupt& interrupt_)
     : binned(binned_),
       channels(channels_),
       params(params_),
+      interrupt(interrupt_),
       lanes(block_lanes(channels_.n_channels)),
       n_blocks(channels_.is_sparse() ? 0 : (channels_.n_channels + lanes - 1) / lanes),
       n_rows(n_rows_),
@@ -94,6 +109,7 @@ void Workspace::load(const NodeRange& range, ChannelStore& store) const {
     store.gradient.resize(n_blocks * block_size);
     store.hessian.resize(per_channel() ? n_blocks * block_size : 0);
     for (int32_t block = 0; block < n_blocks; ++block) {
+        interrupt.check();
         load_block(range, block, false, store.gradient.data() + block * block_size);
         if (per_channel())
             load_block(range, block, true, store.hessian.data() + block * block_size);
@@ -132,7 +148,6 @@ NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, boo
 
 void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
                                 NodeTotals& totals) const {
-    constexpr int64_t kChunk = 256;
     const int64_t n = range.size();
     const bool unit = channels.policy == HessianPolicy::unit;
     if (unit) {
@@ -147,6 +162,7 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
     float chunk[kChunk * 16];
     double sum[16], square[16];
     for (int32_t block = 0; block < n_blocks; ++block) {
+        interrupt.check();
         std::fill_n(sum, 16, 0.0);
         std::fill_n(square, 16, 0.0);
         for (int64_t begin = 0; begin < n; begin += kChunk) {
@@ -156,19 +172,21 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
                 values = g.data + block * g.block_stride + begin * lanes;
             else
                 load_block({range.begin + begin, range.begin + end}, block, false, chunk);
+            double part[16] = {}, part_square[16] = {};
             for (int64_t i = begin; i < end; ++i, values += lanes) {
                 const double inverse = unit ? 1.0 : 1.0 / weights[range.begin + i];
                 for (int k = 0; k < lanes; ++k) {
                     const double value = values[k];
-                    sum[k] += value;
-                    square[k] += value * value * inverse;
+                    part[k] += value;
+                    part_square[k] += value * value * inverse;
                 }
             }
+            for (int k = 0; k < lanes; ++k) sum[k] += part[k], square[k] += part_square[k];
         }
         for (int k = 0; k < lanes; ++k) {
             totals.gradient[block * lanes + k] = sum[k];
             totals.norm += sum[k] * sum[k];
-            totals.impurity += std::max(0.0, square[k] - sum[k] * sum[k] / totals.weight);
+            totals.impurity += deviations(square[k], sum[k], totals.weight);
             if (params.l2_regularization == 0.0)
                 totals.mean[block * lanes + k] = static_cast<float>(sum[k] / totals.weight);
         }
@@ -186,17 +204,26 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
     const Blocks g = gradient_blocks(store, range), h = hessian_blocks(store, range);
     double sum[16], weight[16], square[16], all_weights = 0.0;
     for (int32_t block = 0; block < n_blocks; ++block) {
+        interrupt.check();
         std::fill_n(sum, lanes, 0.0);
         std::fill_n(weight, lanes, 0.0);
         std::fill_n(square, lanes, 0.0);
         const float* gv = g.data + block * g.block_stride;
         const float* hv = h.data + block * h.block_stride;
-        for (int64_t i = 0; i < n * lanes; i += lanes) {
+        for (int64_t begin = 0; begin < n; begin += kChunk) {
+            double part[16] = {}, part_weight[16] = {}, part_square[16] = {};
+            for (int64_t i = begin * lanes; i < std::min(n, begin + kChunk) * lanes; i += lanes) {
+                for (int k = 0; k < lanes; ++k) {
+                    const double a = gv[i + k], b = hv[i + k];
+                    part[k] += a;
+                    part_weight[k] += b;
+                    part_square[k] += b > 0.0 ? a * a / b : 0.0;
+                }
+            }
             for (int k = 0; k < lanes; ++k) {
-                const double a = gv[i + k], b = hv[i + k];
-                sum[k] += a;
-                weight[k] += b;
-                square[k] += b > 0.0 ? a * a / b : 0.0;
+                sum[k] += part[k];
+                weight[k] += part_weight[k];
+                square[k] += part_square[k];
             }
         }
         for (int k = 0; k < lanes; ++k) {
@@ -205,7 +232,7 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
             totals.hessian[at] = weight[k];
             all_weights += weight[k];
             if (weight[k] <= 0.0) continue;
-            totals.impurity += std::max(0.0, square[k] - sum[k] * sum[k] / weight[k]);
+            totals.impurity += deviations(square[k], sum[k], weight[k]);
             if (params.l2_regularization == 0.0)
                 totals.mean[at] = static_cast<float>(sum[k] / weight[k]);
             totals.base_score += sum[k] * sum[k] / (weight[k] + params.l2_regularization);
@@ -217,7 +244,11 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
 void Workspace::summarise_sparse(const NodeRange& range, NodeTotals& totals,
                                  std::vector<double>& label_sums) {
     double square = 0.0;
+    auto check = [&](int64_t position) {
+        if (position % kRowsPerCheck == 0) interrupt.check();
+    };
     for (int64_t i = range.begin; i < range.end; ++i) {
+        check(i);
         const double weight = row_weight(i);
         totals.weight += weight;
         for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e) {
@@ -226,6 +257,7 @@ void Workspace::summarise_sparse(const NodeRange& range, NodeTotals& totals,
         }
     }
     for (int64_t i = range.begin; i < range.end; ++i) {
+        check(i);
         double product = 0.0;
         for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e)
             product += label_sums[channels.indices[e]] * channels.data[e];
@@ -235,7 +267,8 @@ void Workspace::summarise_sparse(const NodeRange& range, NodeTotals& totals,
     for (int64_t i = range.begin; i < range.end; ++i)
         for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e)
             label_sums[channels.indices[e]] = 0.0;
-    totals.impurity = std::max(0.0, square - totals.norm / totals.weight);
+    const double deviation = square - totals.norm / totals.weight;
+    totals.impurity = deviation > kRoundingShare * square ? deviation : 0.0;
     totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
 }
 
@@ -265,6 +298,7 @@ void Workspace::fill_products(const NodeRange& range, ChannelStore& store,
                               const NodeTotals& totals) {
     const Blocks g = gradient_blocks(store, range);
     for (int64_t i = 0; i < range.size(); ++i) {
+        if (i % kRowsPerCheck == 0) interrupt.check();
         double product = 0.0;
         for (int32_t block = 0; block < n_blocks; ++block)
             for (int k = 0; k < lanes; ++k)
@@ -319,6 +353,7 @@ int64_t Workspace::partition(const NodeRange& range, const Split& split, Channel
         const Blocks g = gradient_blocks(*store, range);
         const Blocks h = per_channel() ? hessian_blocks(*store, range) : Blocks{};
         for (int32_t block = 0; block < n_blocks; ++block) {
+            interrupt.check();
             partition_items(g.data + block * g.block_stride, n, lanes, left, spill);
             if (per_channel())
                 partition_items(h.data + block * h.block_stride, n, lanes, left, spill);

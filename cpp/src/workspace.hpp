@@ -7,6 +7,7 @@
 #include "ramify/aligned.hpp"
 #include "ramify/data.hpp"
 #include "ramify/kernels.hpp"
+#include "ramify/parallel.hpp"
 
 namespace ramify {
 
@@ -46,11 +47,12 @@ struct PartitionScratch {
 class Workspace {
   public:
     Workspace(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
-              int64_t n_rows, const GrowParams& params);
+              int64_t n_rows, const GrowParams& params, Interrupt& interrupt);
 
     const BinnedView& binned;
     const ChannelsView& channels;
     const GrowParams& params;
+    Interrupt& interrupt;
     const int lanes;
     const int32_t n_blocks;
     const int64_t n_rows;
@@ -67,6 +69,12 @@ class Workspace {
     bool per_channel() const { return channels.policy == HessianPolicy::per_channel; }
     double row_weight(int64_t position) const {
         return channels.policy == HessianPolicy::shared ? weights[position] : 1.0;
+    }
+
+    // A side with no more than this share of its node's weight is what rounding leaves of nothing.
+    double dust() const {
+        if (channels.policy == HessianPolicy::unit) return 0.0;
+        return channels.is_sparse() || params.double_precision ? kDustDouble : kDustFloat;
     }
 
     // Copies the channels of a range of positions into a store, or one block of them into

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees
-from problems import WEIGHTS, make_problem, mixed_problem
+from problems import WEIGHTS, make_problem, mixed_problem, numeric_problem
 from scipy import stats
 
 pytestmark = pytest.mark.kernel
@@ -124,3 +124,21 @@ def test_the_best_of_the_random_cuts_is_taken():
         problem.grow(random_cuts=True, max_depth=1, seed=seed).feature[0] for seed in range(50)
     ]
     assert np.mean(np.array(features) == 3) > 0.6
+
+
+@pytest.mark.parametrize("n_rows", [7, 40, 600, 6000])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("n_channels", [1, 8, 40])
+def test_batches_of_cuts_are_the_cuts_drawn_one_by_one(n_channels, weights, missing, n_rows):
+    problem = numeric_problem(
+        n_rows, 11, n_channels, missing=missing, weights=weights, max_bins=64, seed=6
+    )
+    # Depth and leaves such that no two cuts tie: rounding must not choose between them.
+    settings = {"random_cuts": True, "max_depth": 3, "min_samples_leaf": 3, "seed": 8}
+    batched = problem.grow(**settings)
+    one_by_one = problem.grow(histogram_min_rows=1, **settings)
+    assert np.array_equal(batched.feature, one_by_one.feature)
+    assert np.array_equal(batched.threshold, one_by_one.threshold)
+    assert np.array_equal(batched.missing_left, one_by_one.missing_left)
+    np.testing.assert_allclose(batched.gain, one_by_one.gain, rtol=1e-3, atol=1e-4)

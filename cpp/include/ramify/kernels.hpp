@@ -7,6 +7,10 @@
 
 namespace ramify {
 
+// A side with no more than this share of its node's weight is what rounding leaves of nothing, in
+// sums of either precision. The gain of a lighter side would be rounding errors, magnified.
+constexpr double kDustDouble = 1e-12, kDustFloat = 1e-6;
+
 // One block column of a node's channels, repeated every `block_stride` floats.
 struct Blocks {
     float* data = nullptr;
@@ -114,6 +118,15 @@ struct WeightedScanTask {
     float* scores = nullptr;  // IN OUT (n_bins,)
 };
 
+// norms[c] += |sum of the rows whose flag in column c is 1|^2.
+constexpr int kFlagColumns = 8;
+struct FlagTask {
+    Blocks gradient;               // IN
+    const float* flags = nullptr;  // IN [column][row], 0 or 1
+    int64_t n_rows = 0;
+    float* norms = nullptr;  // IN OUT (kFlagColumns,)
+};
+
 // bins[k]: the first bin whose largest value is not below values[k], or the last one.
 constexpr int kFindTogether = 16;
 struct FindBinsTask {
@@ -133,6 +146,7 @@ struct Kernels {
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
+    void (*flagged_norms)(const FlagTask&);
     void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);

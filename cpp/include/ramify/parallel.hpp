@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,37 +19,45 @@ struct Interrupted : std::runtime_error {
     Interrupted() : std::runtime_error("interrupted") {}
 };
 
-// Answers Ctrl-C: the calling thread asks `poll` at most every 50 ms; all threads see `stop`.
+// Answers Ctrl-C. Any thread may call `check`, which throws Interrupted once the user asked to
+// stop. Only the thread that made the Interrupt, the one that entered the core, asks `poll`, at
+// most every 50 ms.
 class Interrupt {
   public:
     explicit Interrupt(std::function<bool()> poll) : poll_(std::move(poll)) {}
 
-    // Called by the thread that entered the core; throws Interrupted when the user asked to stop.
-    void check_from_caller() {
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_ > std::chrono::milliseconds(50)) {
-            last_ = now;
-            if (poll_ && poll_()) stop_.store(true, std::memory_order_relaxed);
-        }
-        check();
-    }
-    void check() const {
+    void check() {
+        if (std::this_thread::get_id() == caller_) poll_if_due();
         if (stop_.load(std::memory_order_relaxed)) throw Interrupted();
     }
 
   private:
+    void poll_if_due() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ <= std::chrono::milliseconds(50)) return;
+        last_ = now;
+        if (poll_ && poll_()) stop_.store(true, std::memory_order_relaxed);
+    }
+
+    const std::thread::id caller_ = std::this_thread::get_id();
     std::function<bool()> poll_;
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
     std::atomic<bool> stop_{false};
 };
 
 // Workers live as long as the team. Blocks are fixed by the caller, so that what is computed
-// does not depend on the number of threads; only who computes it does.
+// does not depend on the number of threads; only who computes it does. A body must not call
+// parallel_for of its own team.
 class ThreadTeam {
   public:
-    ThreadTeam(int n_threads, Interrupt& interrupt)
-        : interrupt_(interrupt), n_threads_(n_threads < 1 ? 1 : n_threads) {
-        for (int id = 1; id < n_threads_; ++id) workers_.emplace_back([this, id] { work(id); });
+    // The team is smaller than n_threads where the system refuses to start more.
+    ThreadTeam(int n_threads, Interrupt& interrupt) : interrupt_(interrupt) {
+        workers_.reserve(n_threads);
+        try {
+            for (int id = 1; id < n_threads; ++id) workers_.emplace_back([this, id] { work(id); });
+        } catch (const std::system_error&) {
+        }
+        n_threads_ = static_cast<int>(workers_.size()) + 1;
     }
     ~ThreadTeam() {
         {
@@ -68,7 +77,7 @@ class ThreadTeam {
     void parallel_for(int64_t n_blocks, const std::function<void(int64_t, int)>& body) {
         if (n_threads_ == 1 || n_blocks <= 1) {
             for (int64_t block = 0; block < n_blocks; ++block) {
-                interrupt_.check_from_caller();
+                interrupt_.check();
                 body(block, 0);
             }
             return;
@@ -93,10 +102,7 @@ class ThreadTeam {
     void run_blocks(int id) {
         try {
             for (int64_t block; (block = next_.fetch_add(1)) < n_blocks_;) {
-                if (id == 0)
-                    interrupt_.check_from_caller();
-                else
-                    interrupt_.check();
+                interrupt_.check();
                 (*body_)(block, id);
             }
         } catch (...) {
@@ -124,7 +130,7 @@ class ThreadTeam {
     }
 
     Interrupt& interrupt_;
-    int n_threads_;
+    int n_threads_ = 1;
     std::vector<std::thread> workers_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;

@@ -1,0 +1,212 @@
+#include "list_search.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace ramify {
+
+namespace {
+
+constexpr int64_t kInsertionSortMax = 20;
+
+}  // namespace
+
+void sort_entries(const Workspace& workspace, const NodeRange& range, int32_t feature,
+                  uint32_t* out) {
+    const uint8_t* const codes =
+        workspace.binned.codes_u8 + workspace.dense_base(workspace.feature_home[feature]);
+    const int32_t* const rows = workspace.rows.data() + range.begin;
+    const int64_t n = range.size();
+    auto entry_of = [&](int64_t i) {
+        const uint32_t code = codes[int64_t{rows[i]} * kTileFeatures];
+        return list_entry(code == kMissingU8 ? kMissingEntryCode : code, static_cast<uint32_t>(i));
+    };
+    if (n <= kInsertionSortMax) {
+        for (int64_t i = 0; i < n; ++i) {
+            const uint32_t entry = entry_of(i);
+            int64_t j = i;
+            for (; j > 0 && out[j - 1] > entry; --j) out[j] = out[j - 1];
+            out[j] = entry;
+        }
+        return;
+    }
+    uint32_t starts[257] = {};
+    for (int64_t i = 0; i < n; ++i) ++starts[codes[int64_t{rows[i]} * kTileFeatures] + 1];
+    for (int b = 0; b < 256; ++b) starts[b + 1] += starts[b];
+    for (int64_t i = 0; i < n; ++i)
+        out[starts[codes[int64_t{rows[i]} * kTileFeatures]]++] = entry_of(i);
+}
+
+ListSearch::ListSearch(Workspace& workspace)
+    : workspace_(workspace), kernels_(kernels_for(workspace.lanes)), subset_gains_(workspace) {}
+
+void ListSearch::start(const SearchNode& node, size_t n_features) {
+    const int64_t n = node.range.size();
+    is_tiny_ = SubsetGains::is_worthwhile(n, n_features);
+    if (is_tiny_) {
+        subset_gains_.tabulate(node);
+        return;
+    }
+    if (static_cast<int64_t>(norms_.size()) < n + kListReadAhead) {
+        norms_.resize(n + kListReadAhead);
+        factors_.resize(n + kListReadAhead);
+        unit_factors_.resize(n + kListReadAhead);
+    }
+    if (workspace_.channels.policy != HessianPolicy::unit) return;
+    for (int64_t i = 0; i + 1 < n; ++i)
+        unit_factors_[i] = 1.0f / static_cast<float>(i + 1) + 1.0f / static_cast<float>(n - i - 1);
+}
+
+const uint32_t* ListSearch::sort(const NodeRange& range, int32_t feature) {
+    const size_t needed = range.size() + kListReadAhead;
+    if (sorted_.size() < needed) sorted_.resize(needed);
+    sort_entries(workspace_, range, feature, sorted_.data());
+    return sorted_.data();
+}
+
+// All lists in one loop: most nodes of a deep tree end here.
+void ListSearch::search_tiny(const SearchNode& node, const int32_t* features,
+                             const uint64_t* ranks, size_t n_features, const uint32_t* entries,
+                             size_t stride, Split& best) const {
+    const int n = static_cast<int>(node.range.size());
+    float best_gain = static_cast<float>(best.gain);
+    uint64_t best_rank = best.rank;
+    size_t best_feature = n_features;
+    int best_cut = 0, best_missing = 0, best_pass = 0;
+    for (size_t f = 0; f < n_features; ++f) {
+        const uint32_t* const list = entries + f * stride;
+        if (list_code(list[0]) == list_code(list[n - 1])) continue;
+        int n_missing = 0;
+        uint32_t missing = 0;
+        while (list_code(list[n - 1 - n_missing]) == kMissingEntryCode)
+            missing |= 1u << list_row(list[n - 1 - n_missing++]);
+        for (int pass = 0; pass <= (n_missing > 0); ++pass) {
+            // With the missing rows right, the last cut parts values from missing.
+            const int n_cuts = n - n_missing - (pass == 1 || n_missing == 0 ? 1 : 0);
+            uint32_t subset = pass == 1 ? missing : 0;
+            for (int i = 0; i < n_cuts; ++i) {
+                subset |= 1u << list_row(list[i]);
+                if (list_code(list[i]) == list_code(list[i + 1])) continue;
+                const float gain = subset_gains_[subset];
+                if (gain < best_gain || (gain == best_gain && ranks[f] >= best_rank)) continue;
+                if (!(gain >= 0.0f)) continue;  // too small a side, or NaN
+                best_gain = gain;
+                best_rank = ranks[f];
+                best_feature = f;
+                best_cut = i;
+                best_missing = n_missing;
+                best_pass = pass;
+            }
+        }
+    }
+    if (best_feature == n_features) return;
+    const int n_left = best_cut + 1 + (best_pass == 1 ? best_missing : 0);
+    keep(features[best_feature], best_rank, best_gain, entries + best_feature * stride, best_cut,
+         n_left, best_missing == 0 ? 2 * n_left >= n : best_pass == 1, best);
+}
+
+void ListSearch::search(const SearchNode& node, int32_t feature, uint64_t rank,
+                        const uint32_t* entries, Split& best) {
+    if (is_tiny_) {
+        search_tiny(node, &feature, &rank, 1, entries, 0, best);
+        return;
+    }
+    const int64_t n = node.range.size();
+    if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
+    if (list_code(entries[0]) == list_code(entries[n - 1])) return;
+    int64_t n_missing = 0;
+    while (list_code(entries[n - 1 - n_missing]) == kMissingEntryCode) ++n_missing;
+    search_pass(node, feature, rank, entries, n - n_missing, n_missing, false, best);
+    if (n_missing > 0)
+        search_pass(node, feature, rank, entries, n - n_missing, n_missing, true, best);
+}
+
+void ListSearch::search_all(const SearchNode& node, const std::vector<int32_t>& features,
+                            const std::vector<uint64_t>& ranks, const uint32_t* entries,
+                            size_t stride, Split& best) {
+    if (is_tiny_) {
+        search_tiny(node, features.data(), ranks.data(), features.size(), entries, stride, best);
+        return;
+    }
+    for (size_t i = 0; i < features.size(); ++i)
+        search(node, features[i], ranks[i], entries + i * stride, best);
+}
+
+void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t rank,
+                             const uint32_t* entries, int64_t n_values, int64_t n_missing,
+                             bool missing_left, Split& best) {
+    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
+    const uint32_t* const missing = entries + n_values;
+    ListWalkTask walk;
+    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
+    walk.entries = entries;
+    // With the missing rows right, the last prefix is the split of values against missing.
+    walk.n_entries = missing_left || n_missing == 0 ? n_values - 1 : n_values;
+    if (missing_left) {
+        walk.initial = missing;
+        walk.n_initial = n_missing;
+    }
+    walk.norms = norms_.data();
+    if (walk.n_entries < 1) return;
+    kernels_.walk_list(walk);
+    work_ +=
+        static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
+    const int64_t offset = missing_left ? n_missing : 0;  // rows that are left before any value
+    const float* factors = unit_factors_.data() + offset;
+    if (workspace_.channels.policy != HessianPolicy::unit) {
+        fill_factors(node, entries, walk.n_entries, missing, n_missing, missing_left);
+        factors = factors_.data();
+    }
+    ListBestTask task;
+    task.entries = entries;
+    task.norms = norms_.data();
+    task.factors = factors;
+    task.begin = std::max<int64_t>(0, least - 1 - offset);
+    task.end = std::min<int64_t>(walk.n_entries, n - least - offset);
+    if (task.begin >= task.end) return;
+    const float gain = kernels_.best_of_list(task);
+    if (gain < 0.0f || !best.beaten_by(gain, rank)) return;
+    for (int64_t i = task.begin; i < task.end; ++i) {
+        if (norms_[i] * factors[i] != gain || list_code(entries[i]) == list_code(entries[i + 1]))
+            continue;
+        keep(feature, rank, gain, entries, i, offset + i + 1,
+             n_missing == 0 ? 2 * (i + 1) >= n : missing_left, best);
+        return;
+    }
+}
+
+void ListSearch::fill_factors(const SearchNode& node, const uint32_t* entries, int64_t n_values,
+                              const uint32_t* missing, int64_t n_missing, bool missing_left) {
+    const float* weights = workspace_.weights.data() + node.range.begin;
+    double prefix = 0.0;
+    if (missing_left)
+        for (int64_t i = 0; i < n_missing; ++i) prefix += weights[list_row(missing[i])];
+    const double total = node.totals->weight;
+    for (int64_t i = 0; i < n_values; ++i) {
+        prefix += weights[list_row(entries[i])];
+        const double other = total - prefix;
+        const bool is_dust = std::min(prefix, other) <= workspace_.dust() * total;
+        // 1 / a + 1 / b with one division. Dust times any norm is negative or NaN: never the best.
+        factors_[i] = is_dust ? -std::numeric_limits<float>::infinity()
+                              : static_cast<float>(total / (prefix * other));
+    }
+}
+
+void ListSearch::keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries,
+                      int64_t cut, int64_t n_left, bool missing_left, Split& best) const {
+    const int64_t offset = workspace_.binned.bin_offsets[feature];
+    const uint32_t left = list_code(entries[cut]), right = list_code(entries[cut + 1]);
+    best.gain = gain;
+    best.rank = rank;
+    best.feature = feature;
+    best.is_categorical = false;
+    best.missing_left = missing_left;
+    best.left_code = left;
+    best.threshold = right == kMissingEntryCode
+                         ? std::numeric_limits<double>::infinity()
+                         : midpoint(workspace_.binned.bin_high[offset + left],
+                                    workspace_.binned.bin_low[offset + right]);
+    best.n_left = n_left;
+}
+
+}  // namespace ramify

@@ -1,0 +1,62 @@
+// Scores the cuts of one numeric feature, given the node's rows in its order as a packed list.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "split_search.hpp"
+#include "subset_gains.hpp"
+
+namespace ramify {
+
+// Missing rows sort behind all values.
+constexpr uint32_t kMissingEntryCode = 0xffff;
+// Vectors may read this far past the end of a list.
+constexpr int64_t kListReadAhead = 32;
+// Rows and moves have 15 bits; and larger nodes do better with histograms.
+constexpr int64_t kMaxListRows = 4096;
+static_assert(kMaxListRows <= kRightChild, "a move holds a place and a side");
+
+class ListSearch {
+  public:
+    explicit ListSearch(Workspace& workspace);
+
+    // Prepares for the features of a node with centred channels; n_features: how many will come.
+    void start(const SearchNode& node, size_t n_features);
+    // entries: the node's rows in the order of the feature, with room to read ahead.
+    void search(const SearchNode& node, int32_t feature, uint64_t rank, const uint32_t* entries,
+                Split& best);
+    // The same for all features; the list of feature i starts at entries + i * stride.
+    void search_all(const SearchNode& node, const std::vector<int32_t>& features,
+                    const std::vector<uint64_t>& ranks, const uint32_t* entries, size_t stride,
+                    Split& best);
+    // The node's rows in the order of a dense feature.
+    const uint32_t* sort(const NodeRange& range, int32_t feature);
+
+    uint64_t work() const { return work_ + subset_gains_.work; }
+
+  private:
+    void search_pass(const SearchNode& node, int32_t feature, uint64_t rank,
+                     const uint32_t* entries, int64_t n_values, int64_t n_missing,
+                     bool missing_left, Split& best);
+    void search_tiny(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                     size_t n_features, const uint32_t* entries, size_t stride, Split& best) const;
+    void fill_factors(const SearchNode& node, const uint32_t* entries, int64_t n_values,
+                      const uint32_t* missing, int64_t n_missing, bool missing_left);
+    void keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries, int64_t cut,
+              int64_t n_left, bool missing_left, Split& best) const;
+
+    Workspace& workspace_;
+    const Kernels& kernels_;
+    SubsetGains subset_gains_;
+    bool is_tiny_ = false;
+    std::vector<uint32_t> sorted_;
+    std::vector<float> norms_, factors_, unit_factors_;
+    uint64_t work_ = 0;
+};
+
+// The rows of a range as list entries in the order of a dense feature; `out` has room for them.
+void sort_entries(const Workspace& workspace, const NodeRange& range, int32_t feature,
+                  uint32_t* out);
+
+}  // namespace ramify
