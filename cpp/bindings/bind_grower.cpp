@@ -69,19 +69,24 @@ class Binned {
         require(length(codes) == (view_.n_dense + kTileFeatures - 1) / kTileFeatures &&
                     static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
                 "codes must have shape (ceil(n_dense / 4), n_rows, 4)");
-        for (int32_t i = 0; i < view_.n_dense; ++i) {
+        const Code* tile = codes.data();
+        for (int32_t first = 0; first < view_.n_dense; first += kTileFeatures) {
             interrupt.check();
-            const int64_t n_bins = view_.n_bins(view_.dense_features[i]);
-            const Code* column =
-                codes.data() + i / kTileFeatures * n * kTileFeatures + i % kTileFeatures;
-            require(n_bins <= int64_t{missing}, "a feature has more bins than codes");
-            bool good = true;
-            for (int64_t row = 0; row < n; ++row) {
-                const uint32_t code = column[row * kTileFeatures];
-                good &= code < n_bins || code == missing;
+            // Unused lanes hold 0, like those of a feature with one bin.
+            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, bad[kTileFeatures] = {};
+            const int n_lanes = std::min(kTileFeatures, view_.n_dense - first);
+            for (int lane = 0; lane < n_lanes; ++lane) {
+                const int64_t bins = view_.n_bins(view_.dense_features[first + lane]);
+                require(bins <= int64_t{missing}, "a feature has more bins than codes");
+                n_bins[lane] = static_cast<Code>(bins);
             }
-            require(good, "a code of feature " + std::to_string(view_.dense_features[i]) +
-                              " is not one of its bins");
+            for (int64_t row = 0; row < n; ++row, tile += kTileFeatures)
+                for (int lane = 0; lane < kTileFeatures; ++lane)
+                    bad[lane] |= (tile[lane] >= n_bins[lane]) & (tile[lane] != Code(missing));
+            for (int lane = 0; lane < n_lanes; ++lane)
+                require(!bad[lane], "a code of feature " +
+                                        std::to_string(view_.dense_features[first + lane]) +
+                                        " is not one of its bins");
         }
     }
 

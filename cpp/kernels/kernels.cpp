@@ -15,10 +15,23 @@ namespace ramify::RAMIFY_ISA {
 
 template <int N>
 constexpr Kernels table() {
-    return {RAMIFY_STRING(RAMIFY_ISA), walk<N>,          walk_double<N>, walk_weighted<N, float>,
-            walk_weighted<N, double>,  walk_list<N>,     best_of_list,   split_list,
-            subset_norms<N>,           flagged_norms<N>, find_bins,      build_histogram<N>,
-            scan_histogram<N>,         scan_weighted<N>};
+    Kernels kernels{};
+    kernels.isa = RAMIFY_STRING(RAMIFY_ISA);
+    kernels.walk = walk<N>;
+    kernels.walk_double = walk_double<N>;
+    kernels.walk_weighted = walk_weighted<N, float>;
+    kernels.walk_weighted_double = walk_weighted<N, double>;
+    kernels.walk_list = walk_list<N>;
+    kernels.walk_pair = walk_pair<N>;
+    kernels.best_of_list = best_of_list;
+    kernels.split_list = split_list;
+    kernels.subset_norms = subset_norms<N>;
+    kernels.flagged_norms = flagged_norms<N>;
+    kernels.find_bins = find_bins;
+    kernels.build_histogram = build_histogram<N>;
+    kernels.scan_histogram = scan_histogram<N>;
+    kernels.scan_weighted = scan_weighted<N>;
+    return kernels;
 }
 
 const Kernels& kernels(int lanes) {

@@ -1,6 +1,7 @@
 #include "ramify/binning.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "ramify/data.hpp"
 #include "ramify/kernels.hpp"
@@ -9,7 +10,9 @@ namespace ramify {
 
 namespace {
 
-constexpr int64_t kRowsPerBlock = 4096;
+// The four lanes of a tile read the same cache lines of X: a block of them stays in the cache.
+constexpr int64_t kRowsPerBlock = 1024;
+constexpr int kPaddedBins = 256;
 
 template <typename T, typename Code>
 void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, int64_t end) {
@@ -27,7 +30,19 @@ void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, 
             static_cast<int32_t>(task.bin_offsets[feature + 1] - task.bin_offsets[feature]);
         double values[kFindTogether] = {};
         int32_t bins[kFindTogether] = {};
-        const FindBinsTask find{values, high, n_bins, bins};
+        FindBinsTask find;
+        find.values = values;
+        find.high = high;
+        find.n_bins = n_bins;
+        find.bins = bins;
+        double padded[kPaddedBins], pivots[16];
+        if (n_bins <= kPaddedBins) {
+            std::fill(std::copy_n(high, n_bins, padded), padded + kPaddedBins,
+                      std::numeric_limits<double>::infinity());
+            for (int k = 0; k < 16; ++k) pivots[k] = padded[16 * k + 15];
+            find.high = padded;
+            find.pivots = pivots;
+        }
         for (int64_t i = begin; i < end; i += kFindTogether) {
             const int n = static_cast<int>(std::min<int64_t>(kFindTogether, end - i));
             for (int k = 0; k < n; ++k)

@@ -47,8 +47,8 @@ void ListSearch::start(const SearchNode& node, size_t n_features) {
         subset_gains_.tabulate(node);
         return;
     }
-    if (static_cast<int64_t>(norms_.size()) < n + kListReadAhead) {
-        norms_.resize(n + kListReadAhead);
+    if (static_cast<int64_t>(factors_.size()) < n + kListReadAhead) {
+        for (auto& norms : norms_) norms.resize(n + kListReadAhead);
         factors_.resize(n + kListReadAhead);
         unit_factors_.resize(n + kListReadAhead);
     }
@@ -116,9 +116,9 @@ void ListSearch::search(const SearchNode& node, int32_t feature, uint64_t rank,
     if (list_code(entries[0]) == list_code(entries[n - 1])) return;
     int64_t n_missing = 0;
     while (list_code(entries[n - 1 - n_missing]) == kMissingEntryCode) ++n_missing;
-    search_pass(node, feature, rank, entries, n - n_missing, n_missing, false, best);
+    search_pass(node, feature, rank, {entries, n - n_missing, n_missing, false}, best);
     if (n_missing > 0)
-        search_pass(node, feature, rank, entries, n - n_missing, n_missing, true, best);
+        search_pass(node, feature, rank, {entries, n - n_missing, n_missing, true}, best);
 }
 
 void ListSearch::search_all(const SearchNode& node, const std::vector<int32_t>& features,
@@ -128,62 +128,101 @@ void ListSearch::search_all(const SearchNode& node, const std::vector<int32_t>& 
         search_tiny(node, features.data(), ranks.data(), features.size(), entries, stride, best);
         return;
     }
-    for (size_t i = 0; i < features.size(); ++i)
+    // More blocks give the adder enough to do by themselves.
+    const size_t n_paired = workspace_.n_blocks <= 2 ? features.size() / 2 * 2 : 0;
+    for (size_t i = 0; i < n_paired; i += 2)
+        search_pair(node, features.data() + i, ranks.data() + i, entries + i * stride, stride,
+                    best);
+    for (size_t i = n_paired; i < features.size(); ++i)
         search(node, features[i], ranks[i], entries + i * stride, best);
 }
 
+void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
+                             const uint64_t* ranks, const uint32_t* entries, size_t stride,
+                             Split& best) {
+    const int64_t n = node.range.size();
+    bool is_plain = true;  // varying, and nothing missing
+    for (int k = 0; k < 2; ++k) {
+        const uint32_t first = list_code(entries[k * stride]);
+        const uint32_t last = list_code(entries[k * stride + n - 1]);
+        is_plain &= first != last && last != kMissingEntryCode;
+    }
+    if (!is_plain) {
+        for (int k = 0; k < 2; ++k)
+            search(node, features[k], ranks[k], entries + k * stride, best);
+        return;
+    }
+    if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
+    PairWalkTask walk;
+    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
+    walk.n_entries = n - 1;
+    for (int k = 0; k < 2; ++k) {
+        walk.entries[k] = entries + k * stride;
+        walk.norms[k] = norms_[k].data();
+    }
+    kernels_.walk_pair(walk);
+    work_ += 2 * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
+    for (int k = 0; k < 2; ++k)
+        choose(node, features[k], ranks[k], {walk.entries[k], n, 0, false}, norms_[k].data(),
+               best);
+}
+
 void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t rank,
-                             const uint32_t* entries, int64_t n_values, int64_t n_missing,
-                             bool missing_left, Split& best) {
-    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
-    const uint32_t* const missing = entries + n_values;
+                             const ListPass& pass, Split& best) {
     ListWalkTask walk;
     walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
-    walk.entries = entries;
-    // With the missing rows right, the last prefix is the split of values against missing.
-    walk.n_entries = missing_left || n_missing == 0 ? n_values - 1 : n_values;
-    if (missing_left) {
-        walk.initial = missing;
-        walk.n_initial = n_missing;
+    walk.entries = pass.entries;
+    walk.n_entries = pass.n_cuts();
+    if (pass.missing_left) {
+        walk.initial = pass.missing();
+        walk.n_initial = pass.n_missing;
     }
-    walk.norms = norms_.data();
+    walk.norms = norms_[0].data();
     if (walk.n_entries < 1) return;
     kernels_.walk_list(walk);
     work_ +=
         static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
-    const int64_t offset = missing_left ? n_missing : 0;  // rows that are left before any value
+    choose(node, feature, rank, pass, norms_[0].data(), best);
+}
+
+void ListSearch::choose(const SearchNode& node, int32_t feature, uint64_t rank,
+                        const ListPass& pass, const float* norms, Split& best) {
+    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
+    const int64_t offset =
+        pass.missing_left ? pass.n_missing : 0;  // rows that are left before any value
     const float* factors = unit_factors_.data() + offset;
     if (workspace_.channels.policy != HessianPolicy::unit) {
-        fill_factors(node, entries, walk.n_entries, missing, n_missing, missing_left);
+        fill_factors(node, pass);
         factors = factors_.data();
     }
     ListBestTask task;
-    task.entries = entries;
-    task.norms = norms_.data();
+    task.entries = pass.entries;
+    task.norms = norms;
     task.factors = factors;
     task.begin = std::max<int64_t>(0, least - 1 - offset);
-    task.end = std::min<int64_t>(walk.n_entries, n - least - offset);
+    task.end = std::min<int64_t>(pass.n_cuts(), n - least - offset);
     if (task.begin >= task.end) return;
     const float gain = kernels_.best_of_list(task);
     if (gain < 0.0f || !best.beaten_by(gain, rank)) return;
     for (int64_t i = task.begin; i < task.end; ++i) {
-        if (norms_[i] * factors[i] != gain || list_code(entries[i]) == list_code(entries[i + 1]))
+        if (norms[i] * factors[i] != gain ||
+            list_code(pass.entries[i]) == list_code(pass.entries[i + 1]))
             continue;
-        keep(feature, rank, gain, entries, i, offset + i + 1,
-             n_missing == 0 ? 2 * (i + 1) >= n : missing_left, best);
+        keep(feature, rank, gain, pass.entries, i, offset + i + 1,
+             pass.n_missing == 0 ? 2 * (i + 1) >= n : pass.missing_left, best);
         return;
     }
 }
 
-void ListSearch::fill_factors(const SearchNode& node, const uint32_t* entries, int64_t n_values,
-                              const uint32_t* missing, int64_t n_missing, bool missing_left) {
+void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
     const float* weights = workspace_.weights.data() + node.range.begin;
     double prefix = 0.0;
-    if (missing_left)
-        for (int64_t i = 0; i < n_missing; ++i) prefix += weights[list_row(missing[i])];
+    if (pass.missing_left)
+        for (int64_t i = 0; i < pass.n_missing; ++i)
+            prefix += weights[list_row(pass.missing()[i])];
     const double total = node.totals->weight;
-    for (int64_t i = 0; i < n_values; ++i) {
-        prefix += weights[list_row(entries[i])];
+    for (int64_t i = 0; i < pass.n_cuts(); ++i) {
+        prefix += weights[list_row(pass.entries[i])];
         const double other = total - prefix;
         const bool is_dust = std::min(prefix, other) <= workspace_.dust() * total;
         // 1 / a + 1 / b with one division. Dust times any norm is negative or NaN: never the best.

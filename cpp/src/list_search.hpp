@@ -17,6 +17,17 @@ constexpr int64_t kListReadAhead = 32;
 constexpr int64_t kMaxListRows = 4096;
 static_assert(kMaxListRows <= kRightChild, "a move holds a place and a side");
 
+// One pass over a list: its values in order, then its missing rows, which go to one of the sides.
+struct ListPass {
+    const uint32_t* entries = nullptr;
+    int64_t n_values = 0, n_missing = 0;
+    bool missing_left = false;
+
+    const uint32_t* missing() const { return entries + n_values; }
+    // With the missing rows right, the last cut parts values from missing.
+    int64_t n_cuts() const { return missing_left || n_missing == 0 ? n_values - 1 : n_values; }
+};
+
 class ListSearch {
   public:
     explicit ListSearch(Workspace& workspace);
@@ -36,13 +47,15 @@ class ListSearch {
     uint64_t work() const { return work_ + subset_gains_.work; }
 
   private:
-    void search_pass(const SearchNode& node, int32_t feature, uint64_t rank,
-                     const uint32_t* entries, int64_t n_values, int64_t n_missing,
-                     bool missing_left, Split& best);
+    void search_pair(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                     const uint32_t* entries, size_t stride, Split& best);
+    void search_pass(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
+                     Split& best);
+    void choose(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
+                const float* norms, Split& best);
     void search_tiny(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                      size_t n_features, const uint32_t* entries, size_t stride, Split& best) const;
-    void fill_factors(const SearchNode& node, const uint32_t* entries, int64_t n_values,
-                      const uint32_t* missing, int64_t n_missing, bool missing_left);
+    void fill_factors(const SearchNode& node, const ListPass& pass);
     void keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries, int64_t cut,
               int64_t n_left, bool missing_left, Split& best) const;
 
@@ -51,7 +64,7 @@ class ListSearch {
     SubsetGains subset_gains_;
     bool is_tiny_ = false;
     std::vector<uint32_t> sorted_;
-    std::vector<float> norms_, factors_, unit_factors_;
+    std::vector<float> norms_[2], factors_, unit_factors_;
     uint64_t work_ = 0;
 };
 

@@ -145,7 +145,7 @@ NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
                                       bool with_numeric) const {
     Plan plan;
     const int64_t n_rows = node.range.size();
-    auto rank = [&](int32_t feature) { return draw_bits(node.seed, feature); };
+    auto rank = [&](int32_t feature) { return feature_rank(node.seed, feature); };
     if (with_numeric)
         for (int32_t feature : dense_numeric_) add_candidate(plan, feature, rank(feature), n_rows);
     for (int32_t feature : dense_other_) add_candidate(plan, feature, rank(feature), n_rows);
@@ -340,8 +340,8 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
     for (int64_t tile = 0; tile < n_tiles; ++tile)
         for (int lane = 0; lane < all_tiles_[tile].n_features; ++lane) {
             const int32_t feature = all_tiles_[tile].features[lane];
-            small_tiles[tile].ranks[lane] = draw_bits(small.seed, feature);
-            large_tiles[tile].ranks[lane] = draw_bits(large.seed, feature);
+            small_tiles[tile].ranks[lane] = feature_rank(small.seed, feature);
+            large_tiles[tile].ranks[lane] = feature_rank(large.seed, feature);
         }
     team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
         HistogramSearch& histograms = threads_[id]->histograms;

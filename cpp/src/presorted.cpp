@@ -31,7 +31,8 @@ void PresortedLists::start(const NodeRange& subtree) {
 void PresortedLists::search(const SearchNode& node, ListSearch& lists, Split& best) {
     lists.start(node, features_.size());
     ranks_.resize(features_.size());
-    for (size_t f = 0; f < features_.size(); ++f) ranks_[f] = draw_bits(node.seed, features_[f]);
+    for (size_t f = 0; f < features_.size(); ++f)
+        ranks_[f] = feature_rank(node.seed, features_[f]);
     lists.search_all(node, features_, ranks_, list(0, node.range), stride_, best);
 }
 

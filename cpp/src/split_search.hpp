@@ -19,9 +19,6 @@ struct SearchNode {
     ChannelStore* store = nullptr;
 };
 
-// A search asks for Ctrl-C between features where one feature takes at least this many adds.
-constexpr int64_t kAddsPerCheck = 4096;
-
 // More categories than this in a node are ordered along their main axis instead of one by one.
 constexpr size_t kMaxGreedyCategories = 64;
 

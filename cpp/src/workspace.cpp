@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "split.hpp"
 
@@ -22,19 +23,48 @@ double deviations(double square, double sum, double weight) {
     return result > kRoundingShare * square ? result : 0.0;
 }
 
-// Moves items of `width` values: left ones forward in place, right ones behind them, both stable.
-template <typename T>
-void partition_items(T* items, int64_t n, int width, const std::vector<uint8_t>& left,
+// Moves items of `Width` values: left ones forward in place, right ones behind them, both stable.
+template <int Width, typename T>
+void partition_items(T* items, int64_t n, const std::vector<uint8_t>& left,
                      std::vector<T>& spill) {
-    spill.resize(n * width);
+    spill.resize(n * Width);
     T* kept = items;
     T* spilt = spill.data();
     for (int64_t i = 0; i < n; ++i) {
+        T item[Width];
+        std::memcpy(item, items + i * Width, sizeof(item));
         T*& out = left[i] ? kept : spilt;
-        std::memmove(out, items + i * width, width * sizeof(T));
-        out += width;
+        std::memcpy(out, item, sizeof(item));
+        out += Width;
     }
     std::memcpy(kept, spill.data(), (spilt - spill.data()) * sizeof(T));
+}
+
+// body(constant) with the number of lanes as a constant, so that loops over lanes are unrolled.
+template <typename Body>
+void with_lanes(int lanes, Body&& body) {
+    if (lanes == 4)
+        body(std::integral_constant<int, 4>{});
+    else if (lanes == 8)
+        body(std::integral_constant<int, 8>{});
+    else
+        body(std::integral_constant<int, 16>{});
+}
+
+// Adds up values and weighted squares of n rows.
+template <int N>
+void add_moments(const float* values, const float* weights, int64_t n, double* sum,
+                 double* square) {
+    double part[N] = {}, part_square[N] = {};
+    for (int64_t i = 0; i < n; ++i, values += N) {
+        const double inverse = weights ? 1.0 / weights[i] : 1.0;
+        for (int k = 0; k < N; ++k) {
+            const double value = values[k];
+            part[k] += value;
+            part_square[k] += value * value * inverse;
+        }
+    }
+    for (int k = 0; k < N; ++k) sum[k] += part[k], square[k] += part_square[k];
 }
 
 }  // namespace
@@ -162,7 +192,7 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
     float chunk[kChunk * 16];
     double sum[16], square[16];
     for (int32_t block = 0; block < n_blocks; ++block) {
-        interrupt.check();
+        if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
         std::fill_n(sum, 16, 0.0);
         std::fill_n(square, 16, 0.0);
         for (int64_t begin = 0; begin < n; begin += kChunk) {
@@ -172,16 +202,10 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
                 values = g.data + block * g.block_stride + begin * lanes;
             else
                 load_block({range.begin + begin, range.begin + end}, block, false, chunk);
-            double part[16] = {}, part_square[16] = {};
-            for (int64_t i = begin; i < end; ++i, values += lanes) {
-                const double inverse = unit ? 1.0 : 1.0 / weights[range.begin + i];
-                for (int k = 0; k < lanes; ++k) {
-                    const double value = values[k];
-                    part[k] += value;
-                    part_square[k] += value * value * inverse;
-                }
-            }
-            for (int k = 0; k < lanes; ++k) sum[k] += part[k], square[k] += part_square[k];
+            const float* const row_weights = unit ? nullptr : weights.data() + range.begin + begin;
+            with_lanes(lanes, [&](auto width) {
+                add_moments<decltype(width)::value>(values, row_weights, end - begin, sum, square);
+            });
         }
         for (int k = 0; k < lanes; ++k) {
             totals.gradient[block * lanes + k] = sum[k];
@@ -204,7 +228,7 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
     const Blocks g = gradient_blocks(store, range), h = hessian_blocks(store, range);
     double sum[16], weight[16], square[16], all_weights = 0.0;
     for (int32_t block = 0; block < n_blocks; ++block) {
-        interrupt.check();
+        if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
         std::fill_n(sum, lanes, 0.0);
         std::fill_n(weight, lanes, 0.0);
         std::fill_n(square, lanes, 0.0);
@@ -280,13 +304,15 @@ void Workspace::centre_channels(const NodeRange& range, ChannelStore& store,
     for (int32_t block = 0; block < n_blocks; ++block) {
         float* values = g.data + block * g.block_stride;
         const float* mean = totals.mean.data() + block * lanes;
-        for (int64_t i = 0; i < range.size(); ++i) {
-            const float* entries =
-                per_channel() ? h.data + block * h.block_stride + i * lanes : nullptr;
-            const float weight = shared ? weights[range.begin + i] : 1.0f;
-            for (int k = 0; k < lanes; ++k)
-                values[i * lanes + k] -= (entries ? entries[k] : weight) * mean[k];
-        }
+        const float* const entries = h.data ? h.data + block * h.block_stride : nullptr;
+        with_lanes(lanes, [&](auto width) {
+            constexpr int N = decltype(width)::value;
+            for (int64_t i = 0; i < range.size(); ++i) {
+                const float weight = shared ? weights[range.begin + i] : 1.0f;
+                for (int k = 0; k < N; ++k)
+                    values[i * N + k] -= (entries ? entries[i * N + k] : weight) * mean[k];
+            }
+        });
     }
     totals.centred = true;
     std::fill(totals.gradient.begin(), totals.gradient.end(), 0.0);
@@ -346,17 +372,20 @@ int64_t Workspace::partition(const NodeRange& range, const Split& split, Channel
     decide_sides(range, split, left);
     const int64_t n = range.size();
     const int64_t n_left = std::count(left.begin(), left.begin() + n, uint8_t{1});
-    partition_items(rows.data() + range.begin, n, 1, left, scratch.spilt_rows);
+    partition_items<1>(rows.data() + range.begin, n, left, scratch.spilt_rows);
     if (channels.policy == HessianPolicy::shared)
-        partition_items(weights.data() + range.begin, n, 1, left, spill);
+        partition_items<1>(weights.data() + range.begin, n, left, spill);
     if (store && n_blocks > 0) {
         const Blocks g = gradient_blocks(*store, range);
         const Blocks h = per_channel() ? hessian_blocks(*store, range) : Blocks{};
         for (int32_t block = 0; block < n_blocks; ++block) {
-            interrupt.check();
-            partition_items(g.data + block * g.block_stride, n, lanes, left, spill);
-            if (per_channel())
-                partition_items(h.data + block * h.block_stride, n, lanes, left, spill);
+            if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
+            with_lanes(lanes, [&](auto width) {
+                constexpr int N = decltype(width)::value;
+                partition_items<N>(g.data + block * g.block_stride, n, left, spill);
+                if (per_channel())
+                    partition_items<N>(h.data + block * h.block_stride, n, left, spill);
+            });
         }
     }
     return range.begin + n_left;

@@ -13,6 +13,9 @@ namespace ramify {
 
 struct Split;
 
+// A search asks for Ctrl-C between features where one feature takes at least this many adds.
+constexpr int64_t kAddsPerCheck = 4096;
+
 struct NodeRange {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }

@@ -46,6 +46,14 @@ struct ListWalkTask {
     float* norms = nullptr;  // OUT (n_entries,), with room for 3 more
 };
 
+// The same for two lists of one length, without `initial`: their sums do not wait for each other.
+struct PairWalkTask {
+    Blocks gradient;                  // IN
+    const uint32_t* entries[2] = {};  // IN (n_entries,) each
+    int64_t n_entries = 0;
+    float* norms[2] = {};  // OUT (n_entries,) each, with room for 3 more
+};
+
 // The largest norms[i] * factors[i] over i in [begin, end) where the code changes after entry i;
 // negative if there is none.
 struct ListBestTask {
@@ -133,7 +141,9 @@ struct FindBinsTask {
     const double* values = nullptr;  // IN (kFindTogether,)
     const double* high = nullptr;    // IN (n_bins,) ascending
     int32_t n_bins = 0;              // at least 1
-    int32_t* bins = nullptr;         // OUT (kFindTogether,)
+    // IN (16,) every 16th of `high`, if that is padded to 256 values with infinity; or null
+    const double* pivots = nullptr;
+    int32_t* bins = nullptr;  // OUT (kFindTogether,)
 };
 
 struct Kernels {
@@ -143,6 +153,7 @@ struct Kernels {
     void (*walk_weighted)(const WeightedWalkTask&);
     void (*walk_weighted_double)(const WeightedWalkTask&);
     void (*walk_list)(const ListWalkTask&);
+    void (*walk_pair)(const PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -132,18 +133,24 @@ def _find_bins(
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
     if max_bins is not None and ordered.size > max_bins:
         # Without frequent values and ties at the quantiles there is nothing to weigh up.
-        starts = np.arange(max_bins) * ordered.size // max_bins
+        starts, stops = _quantile_bounds(ordered.size, max_bins)
         width = ordered.size // max_bins
-        if np.all(ordered[starts[1:] - 1] != ordered[starts[1:]]) and np.all(
+        if (ordered[stops[:-1] - 1] != ordered[stops[:-1]]).all() and (
             ordered[width:] != ordered[:-width]
-        ):
-            stops = np.append(starts[1:], ordered.size)
+        ).all():
             return _as_bins(ordered[starts], ordered[stops - 1], stops - starts)
     first = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
     ends = cut_into_bins(np.diff(first, append=ordered.size), max_bins)
     begins = np.concatenate([[0], ends[:-1]])
     counts = np.diff(first[begins], append=ordered.size)
     return _as_bins(ordered[first[begins]], ordered[first[ends - 1]], counts)
+
+
+@lru_cache(maxsize=8)
+def _quantile_bounds(n_values: int, n_bins: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the first value of each bin and the one after its last, for bins of equal counts."""
+    bounds = np.arange(n_bins + 1) * n_values // n_bins
+    return bounds[:-1], bounds[1:]
 
 
 def _as_bins(
