@@ -69,8 +69,8 @@ void ListSearch::search_tiny(const SearchNode& node, const int32_t* features,
                              const uint64_t* ranks, size_t n_features, const uint32_t* entries,
                              size_t stride, Split& best) const {
     const int n = static_cast<int>(node.range.size());
-    float best_gain = static_cast<float>(best.gain);
-    uint64_t best_rank = best.rank;
+    float best_gain = -1.0f;
+    uint64_t best_rank = ~uint64_t{0};
     size_t best_feature = n_features;
     int best_cut = 0, best_missing = 0, best_pass = 0;
     for (size_t f = 0; f < n_features; ++f) {
@@ -99,7 +99,7 @@ void ListSearch::search_tiny(const SearchNode& node, const int32_t* features,
             }
         }
     }
-    if (best_feature == n_features) return;
+    if (best_feature == n_features || !best.beaten_by(best_gain, best_rank)) return;
     const int n_left = best_cut + 1 + (best_pass == 1 ? best_missing : 0);
     keep(features[best_feature], best_rank, best_gain, entries + best_feature * stride, best_cut,
          n_left, best_missing == 0 ? 2 * n_left >= n : best_pass == 1, best);

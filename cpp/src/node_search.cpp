@@ -227,7 +227,7 @@ void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split&
 
 Split NodeSearch::find(const SearchNode& node, int thread_id) {
     Thread& thread = *threads_[thread_id];
-    Split best;
+    Split best = new_split();
     if (thread.lists.is_active()) {
         thread.lists.search(node, thread.list_search, best);
         if (!other_features_) return best;
@@ -259,7 +259,7 @@ void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
 void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan, Split& best) {
     const int64_t n_simple = static_cast<int64_t>(plan.simple_features.size());
     const int64_t n_batches = (n_simple + kFlagColumns - 1) / kFlagColumns;
-    std::vector<Split> bests(team_.size());
+    std::vector<Split> bests(team_.size(), new_split());
     team_.parallel_for(
         n_batches + static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
             if (piece >= n_batches) {
@@ -304,7 +304,7 @@ void NodeSearch::search_tiles_with_team(const SearchNode& node,
     if (tiles.empty()) return;
     const int64_t n_tiles = static_cast<int64_t>(tiles.size());
     tile_scores_.resize(tiles.size());
-    std::vector<Split> bests(team_.size());
+    std::vector<Split> bests(team_.size(), new_split());
     team_.parallel_for(n_tiles, [&](int64_t tile, int id) {
         HistogramSearch& histograms = threads_[id]->histograms;
         histograms.start(node, tiles[tile], tile_scores_[tile]);
@@ -323,7 +323,7 @@ void NodeSearch::search_tiles_with_team(const SearchNode& node,
 Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
     Thread& caller = *threads_[0];
     const Plan plan = plan_of(node, caller);
-    Split best;
+    Split best = new_split();
     search_tiles_with_team(node, plan.tiles, kept, best);
     search_features_with_team(node, plan, best);
     if (!best.found() && draws_features()) search_remaining(node, caller, best);

@@ -87,6 +87,11 @@ class NodeSearch {
         std::vector<uint64_t> ranks;
     };
 
+    Split new_split() const {
+        Split split;
+        split.is_exact = workspace_.params.double_precision;
+        return split;
+    }
     bool uses_histograms(int64_t n_rows) const;
     bool is_histogram_feature(int32_t feature) const;
     void add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const;

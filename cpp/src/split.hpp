@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -20,9 +21,26 @@ struct Split {
     std::vector<uint32_t> category_words;  // categorical: bit set = left
     int64_t n_left = 0;
 
+    // Whether gains are compared to the last digit. Sums in float32 are not: two features that
+    // divide the rows alike differ by rounding, which must not choose between them.
+    bool is_exact = false;
+
     bool found() const { return feature != kNoFeature; }
     bool beaten_by(double other_gain, uint64_t other_rank) const {
-        return other_gain > gain || (other_gain == gain && other_rank < rank);
+        const double other_key = key_of(other_gain), key = key_of(gain);
+        if (other_key != key) return other_key > key;
+        return other_rank < rank || (other_rank == rank && other_gain > gain);
+    }
+
+  private:
+    // The gain to sixteen bits, cut off rather than rounded.
+    double key_of(double value) const {
+        if (is_exact) return value;
+        uint64_t bits;
+        std::memcpy(&bits, &value, sizeof(bits));
+        bits &= ~((uint64_t{1} << 36) - 1);
+        std::memcpy(&value, &bits, sizeof(value));
+        return value;
     }
 };
 
