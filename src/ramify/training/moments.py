@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ramify.ingest import Targets
 
-#: Entries per block of rows (256 KB). Fixed, so that sums have a fixed order.
-_BLOCK_ENTRIES = 2**15
+#: Entries per block of rows (512 KB). Fixed, so that sums have a fixed order.
+_BLOCK_ENTRIES = 2**16
 #: Larger outputs have squares that double precision cannot add up.
 LARGEST_OUTPUT = 1e100
 #: A standard deviation this far below the largest value is rounding.
@@ -85,6 +85,7 @@ def _dense_moments(
     """Largest absolute value, mean and variance of each channel, in two passes."""
     n_rows, n_channels = values.shape
     total, gross, squares, largest = np.zeros((4, n_channels))
+    is_plain = observed is None and weights is None
     # Unobserved entries are 0 and add nothing; NumPy's einsum does not depend on BLAS's threads.
     for rows, weight in _entry_weights((n_rows, n_channels), observed, weights):
         np.maximum(largest, np.abs(values[rows]).max(axis=0), out=largest)
@@ -95,7 +96,7 @@ def _dense_moments(
     with np.errstate(over="ignore", invalid="ignore"):  # too large values are refused later
         for rows, weight in _entry_weights((n_rows, n_channels), observed, weights):
             deviations = values[rows] - mean
-            weighted = weight * deviations
+            weighted = deviations if is_plain else weight * deviations
             rest += weighted.sum(axis=0)
             squares += np.einsum("ij,ij->j", weighted, deviations)
         return largest, *_corrected(mean, rest / safe, squares / safe)
