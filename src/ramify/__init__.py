@@ -1,6 +1,6 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, inspection, projections
+from ramify import datasets, inspection, metrics, projections
 from ramify.estimators import TreeClassifier, TreeRegressor, load, save
 from ramify.ingest import BinnedData
 
@@ -11,6 +11,7 @@ __all__ = [
     "datasets",
     "inspection",
     "load",
+    "metrics",
     "projections",
     "save",
 ]
