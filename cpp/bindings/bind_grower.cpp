@@ -1,4 +1,6 @@
 // Growing a tree and its leaf values.
+#include <nanobind/stl/shared_ptr.h>
+
 #include <cmath>
 #include <vector>
 
@@ -172,9 +174,13 @@ GrownTree grow(const Binned& binned, const ChannelsView& channels, const Vector<
     require(length(rows) >= 1 && length(rows) <= int64_t{1} << 30,
             "rows must have length between 1 and 2**30; got " + std::to_string(length(rows)));
     require_range(rows, 0, binned.view().n_rows, "rows");
-    return without_gil([&](Interrupt& interrupt) {
-        return grow_tree(binned.view(), channels, rows.data(), length(rows), params, interrupt);
-    });
+    const std::atomic<bool>* stop = params.stop ? &params.stop->is_set : nullptr;
+    return without_gil(
+        [&](Interrupt& interrupt) {
+            return grow_tree(binned.view(), channels, rows.data(), length(rows), params,
+                             interrupt);
+        },
+        stop);
 }
 
 // Weights of rows or of entries; every row to be used must weigh something.
@@ -337,6 +343,10 @@ void compute_leaf_means(const Matrix<double>& values,
 }  // namespace
 
 void init_grower(nb::module_& module) {
+    nb::class_<StopFlag>(module, "StopFlag", "Once set, it stops the growth in other threads.")
+        .def(nb::init<>())
+        .def("set", [](StopFlag& flag) { flag.is_set.store(true); });
+
     nb::class_<GrowParams>(module, "GrowParams", "Parameters of one tree.")
         .def(nb::init<>())
         .def_rw("max_depth", &GrowParams::max_depth)
@@ -350,7 +360,8 @@ void init_grower(nb::module_& module) {
         .def_rw("double_precision", &GrowParams::double_precision)
         .def_rw("seed", &GrowParams::seed)
         .def_rw("n_threads", &GrowParams::n_threads)
-        .def_rw("histogram_min_rows", &GrowParams::histogram_min_rows);
+        .def_rw("histogram_min_rows", &GrowParams::histogram_min_rows)
+        .def_rw("stop", &GrowParams::stop, nb::arg().none());
 
     nb::class_<Binned>(module, "Binned", "Binned features, checked once for any number of fits.")
         .def(nb::init<int64_t, Vector<uint8_t>, Vector<int64_t>, Vector<double>, Vector<double>,

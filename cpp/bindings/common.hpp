@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -76,11 +77,16 @@ inline void require_threads(int n_threads) {
     require(n_threads >= 1 && n_threads <= 1024, "n_threads must be between 1 and 1024");
 }
 
-// Runs `body(interrupt)` without the GIL; Ctrl-C surfaces as the Python exception it is.
+// Runs `body(interrupt)` without the GIL; Ctrl-C surfaces as the Python exception it is. Python
+// tells only its main thread of Ctrl-C; the others stop as soon as `stop` is set.
 template <typename Body>
-auto without_gil(Body&& body) {
-    Interrupt interrupt([] {
+auto without_gil(Body&& body, const std::atomic<bool>* stop = nullptr) {
+    Interrupt interrupt([stop] {
         nb::gil_scoped_acquire gil;
+        if (stop != nullptr && stop->load()) {
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+            return true;
+        }
         return PyErr_CheckSignals() != 0;
     });
     try {
@@ -94,5 +100,6 @@ auto without_gil(Body&& body) {
 void init_grower(nb::module_& module);
 void init_predictor(nb::module_& module);
 void init_binning(nb::module_& module);
+void init_rows(nb::module_& module);
 
 }  // namespace ramify::bindings

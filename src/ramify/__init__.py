@@ -1,11 +1,28 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
 from ramify import datasets, inspection, metrics, projections
-from ramify.estimators import TreeClassifier, TreeRegressor, load, save
+from ramify.estimators import (
+    BaggedTreesClassifier,
+    BaggedTreesRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    TreeClassifier,
+    TreeRegressor,
+    load,
+    save,
+)
 from ramify.ingest import BinnedData
 
 __all__ = [
+    "BaggedTreesClassifier",
+    "BaggedTreesRegressor",
     "BinnedData",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "TreeClassifier",
     "TreeRegressor",
     "datasets",

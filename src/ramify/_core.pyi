@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+class StopFlag:
+    def __init__(self) -> None: ...
+    def set(self) -> None: ...
+
 class GrowParams:
     max_depth: int
     max_leaf_nodes: int
@@ -18,6 +22,7 @@ class GrowParams:
     seed: int
     n_threads: int
     histogram_min_rows: int
+    stop: StopFlag | None
     def __init__(self) -> None: ...
 
 class Binned:
@@ -131,6 +136,25 @@ def encode_columns(
     bin_offsets: NDArray[np.int64],
     bin_high: NDArray[np.float64],
     codes: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def average_rows(
+    leaves: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    leaf_rows: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    values: NDArray[np.float64],
+    tree_weights: NDArray[np.float64] | None,
+    averages: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def row_quantiles(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    values: NDArray[np.float64],
+    quantiles: NDArray[np.float64],
+    found: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
 def instruction_set() -> str: ...

@@ -14,7 +14,10 @@ X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, :2] > 0).astype(float)
 #: A value that no estimator takes, per parameter. X checks categorical_features.
 WRONG_VALUES = {
+    "n_estimators": 0,
     "projection": "gausian",
+    "projection_scope": "trees",
+    "aggregation": "subspce",
     "max_depth": 0,
     "max_leaf_nodes": 1,
     "min_samples_split": 1,
@@ -24,13 +27,20 @@ WRONG_VALUES = {
     "splitter": "bst",
     "max_bins": 256,
     "categorical_features": [3],
+    "bootstrap": "yes",
+    "max_samples": 0.0,
     "normalize_outputs": "yes",
     "pruning": "ftest",
     "pruning_level": "cvv",
     "class_weight": "balance",
+    "oob_score": "r2",
+    "warm_start": "yes",
     "random_state": -1,
     "n_jobs": 0,
+    "verbose": -1,
 }
+#: Parameters whose best default depends on the kind of ensemble; see docs/guide/forests.md.
+DEFAULTS_DIFFER = {"projection", "aggregation", "max_features", "bootstrap"}
 
 each_estimator = pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
 
@@ -59,12 +69,14 @@ def test_parameters_are_given_by_name_and_kept_as_they_are(cls):
 
 def test_a_parameter_has_one_default_and_one_annotation_in_all_estimators():
     for name in PARAMETERS:
-        declared = {
-            (repr(arguments[name].default), arguments[name].annotation)
+        declared = [
+            arguments[name]
             for arguments in map(constructor_of, ESTIMATORS.values())
             if name in arguments
-        }
-        assert len(declared) == 1, name
+        ]
+        assert len({argument.annotation for argument in declared}) == 1, name
+        n_defaults = len({repr(argument.default) for argument in declared})
+        assert (n_defaults > 1) == (name in DEFAULTS_DIFFER), name
 
 
 @each_estimator
@@ -108,6 +120,8 @@ def test_a_wrong_value_is_refused_by_an_error_that_names_parameter_and_value(cls
     ("name", "meant"),
     [
         ("projection", "gaussian"),
+        ("projection_scope", "tree"),
+        ("aggregation", "subspace"),
         ("max_features", "sqrt"),
         ("splitter", "best"),
         ("pruning", "f_test"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.model import DenseLeaves, RowLeaves
+from ramify.model import DenseLeaves, RowLeaves, TrainingOutputs
 
 
 @pytest.fixture
@@ -16,18 +16,18 @@ def row_leaves():
     return RowLeaves(
         leaf_offsets=np.array([0, 3, 4, 9], np.int64),
         leaf_rows=np.array([9, 0, 4, 2, 1, 3, 5, 6, 8], np.int32),  # row 7 is in none
-        row_weights=rng.uniform(0.5, 2.0, 10),
-        targets=targets,
+        leaf_row_weights=rng.uniform(0.5, 2.0, 9),
+        outputs=TrainingOutputs(targets),
     )
 
 
 def as_dense(leaves):
     """Average the rows of each leaf, the plain way."""
-    Y = leaves.targets.toarray()
+    Y = leaves.outputs.values.toarray()
     parts = np.split(leaves.leaf_rows, leaves.leaf_offsets[1:-1])
-    means = [np.average(Y[part], axis=0, weights=leaves.row_weights[part]) for part in parts]
-    weights = [leaves.row_weights[part].sum() for part in parts]
-    return DenseLeaves(np.array(means), np.array(weights)[:, None])
+    weights = np.split(leaves.leaf_row_weights, leaves.leaf_offsets[1:-1])
+    means = [np.average(Y[part], axis=0, weights=w) for part, w in zip(parts, weights)]
+    return DenseLeaves(np.array(means), np.array([[w.sum()] for w in weights]))
 
 
 def test_row_leaves_predict_the_weighted_mean_of_their_rows(row_leaves):
@@ -85,15 +85,15 @@ def put(index, value):
         ("leaf_rows", put(0, 10), r"leaf_rows to lie in \[0, 10\)"),
         ("leaf_rows", put(0, -1), "leaf_rows"),
         ("leaf_rows", lambda a: a.astype(np.int64), "1-dimensional int32"),
-        ("row_weights", put(9, 0.0), "positive"),
-        ("row_weights", put(9, np.nan), "positive"),
-        ("row_weights", lambda a: a[:-1], "shape of the training outputs"),
-        ("target_indices", put(0, 6), "target_indices"),
-        ("target_indptr", put(1, 50), "target_indptr"),
-        ("target_data", put(0, np.inf), "finite"),
-        ("target_data", lambda a: a[:-1], "as many"),
-        ("target_shape", put(1, 0), "shape of the training outputs"),
-        ("target_shape", lambda a: a[:1], "shape of the training outputs"),
+        ("leaf_row_weights", put(8, 0.0), "positive"),
+        ("leaf_row_weights", put(8, np.nan), "positive"),
+        ("leaf_row_weights", lambda a: a[:-1], "positive"),
+        ("output_indices", put(0, 6), "output_indices"),
+        ("output_indptr", put(1, 50), "output_indptr"),
+        ("output_data", put(0, np.inf), "finite"),
+        ("output_data", lambda a: a[:-1], "as many"),
+        ("output_shape", put(1, 0), "shape of the training outputs"),
+        ("output_shape", lambda a: a[:1], "shape of the training outputs"),
     ],
 )
 def test_damaged_row_leaves_are_refused_with_a_reason(row_leaves, name, change, message):

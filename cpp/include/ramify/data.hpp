@@ -2,7 +2,9 @@
 // All pointers are borrowed from arrays that Python owns; the bindings check shapes and ranges.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace ramify {
 
@@ -65,6 +67,11 @@ struct ChannelsView {
     bool is_sparse() const { return indptr != nullptr; }
 };
 
+// Set by one thread, it stops the growth in others, which Ctrl-C does not reach.
+struct StopFlag {
+    std::atomic<bool> is_set{false};
+};
+
 struct GrowParams {
     int64_t max_depth = -1;       // -1: no limit
     int64_t max_leaf_nodes = -1;  // -1: no limit, depth-first; otherwise best-first
@@ -80,6 +87,7 @@ struct GrowParams {
     // Nodes of at least this many rows use histograms, smaller ones sort their rows; 0: the core
     // chooses, and keeps rows presorted in small subtrees.
     int64_t histogram_min_rows = 0;
+    std::shared_ptr<StopFlag> stop;  // may be null; see StopFlag
 };
 
 }  // namespace ramify

@@ -1,6 +1,27 @@
 """The estimators that users construct, and how they are saved and loaded."""
 
+from ramify.estimators.forest_classifiers import (
+    BaggedTreesClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from ramify.estimators.forest_regressors import (
+    BaggedTreesRegressor,
+    ExtraTreesRegressor,
+    RandomForestRegressor,
+)
 from ramify.estimators.persistence import load, save
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 
-__all__ = ["TreeClassifier", "TreeRegressor", "load", "save"]
+__all__ = [
+    "BaggedTreesClassifier",
+    "BaggedTreesRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "TreeClassifier",
+    "TreeRegressor",
+    "load",
+    "save",
+]

@@ -112,8 +112,8 @@ class MultiOutputEstimator(BaseEstimator):
         n_jobs = int(joblib.effective_n_jobs(getattr(self, "n_jobs", None)))
         return min(n_jobs, _MOST_THREADS)
 
-    def _rng(self) -> np.random.Generator:
-        state = self.random_state
+    def _rng(self, state: Any = None) -> np.random.Generator:
+        state = self.random_state if state is None else state
         if isinstance(state, np.random.Generator):
             return state
         return np.random.default_rng(check_random_state(state).randint(2**31, size=4))
@@ -140,7 +140,9 @@ class MultiOutputEstimator(BaseEstimator):
         """Everything but the arrays, as JSON."""
         given = self.get_params(deep=False)
         state = given.get("random_state")
-        projection = projections.resolve(given.get("projection"))
+        projection = given.get("projection")
+        if not isinstance(projection, str):
+            projection = projections.resolve(projection)
         metadata: dict[str, Any] = {
             "estimator": type(self).__name__,
             "parameters": {
@@ -153,7 +155,11 @@ class MultiOutputEstimator(BaseEstimator):
         }
         special = {
             "class_weight": class_weight_to_json(given.get("class_weight")),
-            "projection": None if projection is None else projections.to_json(projection),
+            "projection": (
+                projections.to_json(projection)
+                if isinstance(projection, projections.Projection)
+                else projection
+            ),
             "random_state": int(state) if isinstance(state, numbers.Integral) else None,
         }
         return metadata | {name: special[name] for name in special if name in given}
@@ -178,7 +184,8 @@ class MultiOutputEstimator(BaseEstimator):
             arguments["class_weight"] = class_weight_from_json(metadata["class_weight"])
         if "projection" in names:
             stored = metadata["projection"]
-            arguments["projection"] = None if stored is None else projections.from_json(stored)
+            is_plain = stored is None or isinstance(stored, str)
+            arguments["projection"] = stored if is_plain else projections.from_json(stored)
         if "random_state" in names:
             arguments["random_state"] = metadata["random_state"]
         estimator = cls(**arguments)

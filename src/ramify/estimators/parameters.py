@@ -99,13 +99,36 @@ def _is_projection(value: Any) -> bool:
 
 
 PARAMETERS: dict[str, Parameter] = {
+    "n_estimators": Parameter(
+        "int",
+        "Number of trees; with ``projection='round_robin'``, of trees per output.",
+        lambda v: _is_int(v, 1),
+        "an integer >= 1",
+    ),
     "projection": Parameter(
-        "None, str or Projection",
+        "None, str, Projection or transformer",
         "View of the outputs on which the splits are chosen; leaf values are always those of all\n"
-        "outputs. None: all outputs. A name such as ``'gaussian'``, or an instance such as\n"
-        "``projections.Gaussian(n_components='log')``.",
+        "outputs. None: all outputs. A name such as ``'gaussian'``, an instance such as\n"
+        "``projections.Gaussian(n_components='log')``, or a transformer of scikit-learn.",
         _is_projection,
-        "None, a name or a Projection",
+        "None, a name, a Projection or a transformer",
+    ),
+    "projection_scope": Parameter(
+        "{'tree', 'forest', 'node'}",
+        "Where a new view is drawn: for every tree, once for the whole forest, or at every split\n"
+        "(slower, and not with ``max_leaf_nodes``).",
+        lambda v: isinstance(v, str) and v in ("tree", "forest", "node"),
+        "'tree', 'forest' or 'node'",
+        names=("tree", "forest", "node"),
+    ),
+    "aggregation": Parameter(
+        "{'total', 'subspace', 'oob'}",
+        "Which trees predict an output: all of them alike, those that saw it, or all of them\n"
+        "weighted by how well they predict it on the rows that they were not grown on (needs\n"
+        "``bootstrap=True``).",
+        lambda v: isinstance(v, str) and v in ("total", "subspace", "oob"),
+        "'total', 'subspace' or 'oob'",
+        names=("total", "subspace", "oob"),
     ),
     "max_depth": Parameter(
         "int or None",
@@ -172,6 +195,19 @@ PARAMETERS: dict[str, Parameter] = {
         lambda v: True,  # checked against the columns of X by ingest
         "None or a list of columns",
     ),
+    "bootstrap": Parameter(
+        "bool",
+        "Whether each tree is grown on a bootstrap sample of the rows, or on all of them.",
+        _is_bool,
+        "True or False",
+    ),
+    "max_samples": Parameter(
+        "int, float or None",
+        "Number of rows drawn for a bootstrap sample; a float is a fraction of the training\n"
+        "rows. None: as many as there are.",
+        lambda v: v is None or _count_or_fraction(v, 1),
+        "None, an integer >= 1 or a fraction in (0, 1]",
+    ),
     "normalize_outputs": Parameter(
         "bool",
         "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"
@@ -203,10 +239,24 @@ PARAMETERS: dict[str, Parameter] = {
         "None, 'balanced', a dict or a list of dicts",
         names=("balanced",),
     ),
+    "oob_score": Parameter(
+        "bool or callable",
+        "Whether to predict every training row by the trees that were not grown on it, and to\n"
+        "score that (needs ``bootstrap=True``): r2 averaged over outputs, or accuracy. A\n"
+        "callable ``(y_true, y_pred) -> float`` scores otherwise.",
+        lambda v: _is_bool(v) or callable(v),
+        "True, False or a callable",
+    ),
+    "warm_start": Parameter(
+        "bool",
+        "Whether a second call of fit adds trees, up to ``n_estimators``, to those there are.",
+        _is_bool,
+        "True or False",
+    ),
     "random_state": Parameter(
         "int, RandomState, Generator or None",
-        "Source of chance: ties between splits, drawn features, cuts and projections. An integer\n"
-        "gives the same tree every time, for any number of threads.",
+        "Source of chance: ties between splits, drawn rows, features, cuts and projections. An\n"
+        "integer gives the same model every time, for any number of threads.",
         _is_random_state,
         "None, an integer in [0, 2**32 - 1], a RandomState or a Generator",
     ),
@@ -215,6 +265,12 @@ PARAMETERS: dict[str, Parameter] = {
         "Number of threads; None: 1 (or what a joblib context says), -1: all processors.",
         lambda v: v is None or (_is_int(v, -(2**31)) and v != 0),
         "None or an integer other than 0",
+    ),
+    "verbose": Parameter(
+        "int",
+        "1 shows a progress bar with the time left on standard error.",
+        lambda v: _is_bool(v) or _is_int(v, 0),
+        "an integer >= 0",
     ),
 }
 
@@ -259,3 +315,31 @@ def documented(cls: T) -> T:
     # Python up to 3.12 leaves a docstring indented as it stands in the source.
     cls.__doc__ = cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(entries))
     return cls
+
+
+def defaults(**changed: Any) -> Callable[[T], T]:
+    """Give a class its base's constructor with other defaults.
+
+    Parameters
+    ----------
+    **changed : object
+        New defaults of parameters of the base's constructor.
+    """
+
+    def change(cls: T) -> T:
+        base: Any = cls.__mro__[1].__init__  # type: ignore[misc]
+        inherited = signature(base)
+
+        def construct(self: Any, **parameters: Any) -> None:
+            base(self, **{**changed, **parameters})
+
+        construct.__signature__ = inherited.replace(  # type: ignore[attr-defined]
+            parameters=[
+                argument.replace(default=changed.get(name, argument.default))
+                for name, argument in inherited.parameters.items()
+            ]
+        )
+        cls.__init__ = construct  # type: ignore[misc]
+        return cls
+
+    return change

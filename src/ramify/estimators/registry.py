@@ -4,6 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from ramify.estimators.forest_classifiers import (
+    BaggedTreesClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+)
+from ramify.estimators.forest_regressors import (
+    BaggedTreesRegressor,
+    ExtraTreesRegressor,
+    RandomForestRegressor,
+)
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TreeRegressor, TreeClassifier)}
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        TreeRegressor,
+        TreeClassifier,
+        RandomForestRegressor,
+        RandomForestClassifier,
+        ExtraTreesRegressor,
+        ExtraTreesClassifier,
+        BaggedTreesRegressor,
+        BaggedTreesClassifier,
+    )
+}

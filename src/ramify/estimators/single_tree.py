@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify import projections
 from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.tree_settings import tree_settings
 from ramify.ingest import BinnedData, Targets
 from ramify.model import Trees
-from ramify.training import TrainingData, TreeSettings, cross_validated_level, fit_tree
+from ramify.training import TrainingData, cross_validated_level, fit_tree
 
 
 class SingleTree(MultiOutputEstimator):
     """What the regression and the classification tree have in common."""
-
-    _normalizes = False
 
     def _fit(
         self, data: BinnedData, targets: Targets, weights: NDArray[np.float64] | None
@@ -35,7 +33,9 @@ class SingleTree(MultiOutputEstimator):
             targets=targets,
             weights=weights,
         )
-        settings = self._settings(data)
+        settings = tree_settings(
+            self, data.shape, self.splitter == "random", projections.resolve(self.projection)
+        )
         level = None
         if self.pruning == "f_test":
             level = self.pruning_level
@@ -52,21 +52,6 @@ class SingleTree(MultiOutputEstimator):
             self.pruning_level_ = float(pruning_level)
         elif hasattr(self, "pruning_level_"):
             del self.pruning_level_
-
-    def _settings(self, data: BinnedData) -> TreeSettings:
-        n_rows, n_features = data.shape
-        return TreeSettings(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_split=max(2, _count(self.min_samples_split, n_rows)),
-            min_samples_leaf=_count(self.min_samples_leaf, n_rows),
-            min_impurity_decrease=float(self.min_impurity_decrease),
-            max_features=_n_features(self.max_features, n_features),
-            random_cuts=self.splitter == "random",
-            exact=self.max_bins is None,
-            projection=projections.resolve(self.projection),
-            normalize_outputs=self._normalizes and bool(self.normalize_outputs),
-        )
 
     def _leaves_of(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of every row, counted among the leaves."""
@@ -175,19 +160,3 @@ class SingleTree(MultiOutputEstimator):
             raise ValueError(f"Expected a pruning level in (0, 1]; got {level}.")
         estimator._remember_tree(trees, level)
         return estimator
-
-
-def _count(value: int | float, n_rows: int) -> int:
-    return int(value) if isinstance(value, Integral) else int(np.ceil(value * n_rows))
-
-
-def _n_features(max_features: int | float | str | None, n_features: int) -> int:
-    if max_features is None:
-        return n_features
-    if max_features == "sqrt":
-        return max(1, int(np.sqrt(n_features)))
-    if max_features == "log2":
-        return max(1, int(np.log2(n_features)))
-    if isinstance(max_features, Integral):
-        return min(int(max_features), n_features)
-    return max(1, int(float(max_features) * n_features))

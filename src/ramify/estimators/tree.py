@@ -65,8 +65,6 @@ class TreeRegressor(RegressorMixin, SingleTree):
            [ 1., 10.]])
     """
 
-    _normalizes = True
-
     def __init__(
         self,
         *,
@@ -308,10 +306,14 @@ class TreeClassifier(ClassifierMixin, SingleTree):
         ndarray or list of ndarray
             In the shape of `predict_proba`, always dense.
         """
-        probabilities = self.predict_proba(X)
-        if isinstance(probabilities, sparse.csr_array):
-            probabilities = probabilities.toarray()
-        with np.errstate(divide="ignore"):
-            if isinstance(probabilities, list):
-                return [np.log(p) for p in probabilities]
-            return np.log(probabilities)
+        return log_probabilities(self.predict_proba(X))
+
+
+def log_probabilities(probabilities: Any) -> Any:
+    """Take logarithms of what `predict_proba` gave: ndarray or list of ndarray, dense."""
+    if isinstance(probabilities, sparse.csr_array):
+        probabilities = probabilities.toarray()
+    with np.errstate(divide="ignore"):
+        if isinstance(probabilities, list):
+            return [np.log(p) for p in probabilities]
+        return np.log(probabilities)

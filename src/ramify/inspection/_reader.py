@@ -143,11 +143,11 @@ class TreeReader:
         """
         first, last = (int(bound[node]) for bound in self.structure.leaf_ranges)
         if isinstance(self._leaves, RowLeaves):
-            rows = self._leaves.leaf_rows[
-                self._leaves.leaf_offsets[first] : self._leaves.leaf_offsets[last]
-            ]
-            weights = self._leaves.row_weights[rows]
-            return np.asarray(weights @ self._leaves.targets[rows] / weights.sum())
+            offsets = self._leaves.leaf_offsets
+            entries = slice(int(offsets[first]), int(offsets[last]))
+            weights = self._leaves.leaf_row_weights[entries]
+            values = self._leaves.outputs.values[self._leaves.leaf_rows[entries]]
+            return np.asarray(weights @ values / weights.sum())
         predicted: NDArray[np.float64] = self._leaves.leaf_values[first:last]
         if last - first == 1:
             return np.asarray(predicted[0])
@@ -176,9 +176,9 @@ class TreeReader:
         if self.predicts_probabilities:
             variance = root * (1.0 - root)
         elif isinstance(self._leaves, RowLeaves):
-            rows, targets = self._leaves.leaf_rows, self._leaves.targets
-            weights = self._leaves.row_weights[rows]
-            variance = weights @ targets[rows].power(2) / weights.sum() - root**2
+            weights = self._leaves.leaf_row_weights
+            values = self._leaves.outputs.values[self._leaves.leaf_rows]
+            variance = weights @ values**2 / weights.sum() - root**2
         else:
             predicted = self._leaves.leaf_values
             weights = np.broadcast_to(self._leaves.leaf_weights, predicted.shape)

@@ -1,6 +1,10 @@
 """Fitted models as named NumPy arrays, and the file format that stores them."""
 
+from ramify.model.filling import fill_leaves
+from ramify.model.forest import Forest
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
+from ramify.model.outputs import TrainingOutputs
+from ramify.model.row_weights import channel_row_weights, row_weights
 from ramify.model.storage import ModelFileError, read_model, write_model
 from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
 from ramify.model.trees import Trees
@@ -8,11 +12,16 @@ from ramify.model.trees import Trees
 __all__ = [
     "STRUCTURE_DTYPES",
     "DenseLeaves",
+    "Forest",
     "Leaves",
     "ModelFileError",
     "RowLeaves",
+    "TrainingOutputs",
     "TreeStructure",
     "Trees",
+    "channel_row_weights",
+    "fill_leaves",
     "read_model",
+    "row_weights",
     "write_model",
 ]

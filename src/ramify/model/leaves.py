@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ramify.model.arrays import expect_array, expect_below, expect_offsets
+from ramify.model.outputs import TrainingOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +82,7 @@ class DenseLeaves:
 
 @dataclass(frozen=True, eq=False)
 class RowLeaves:
-    """The training rows of each leaf, and the sparse training outputs they point to.
+    """The training rows of each leaf, and the training outputs they point to.
 
     A prediction is the weighted mean of the outputs of a leaf's rows. The training outputs are
     part of the model and of its file.
@@ -89,16 +90,18 @@ class RowLeaves:
     Attributes
     ----------
     leaf_offsets : ndarray of shape (n_leaves + 1,), int64
-    leaf_rows : ndarray, int32
+    leaf_rows : ndarray of shape (n_entries,), int32
         Leaf l has the rows leaf_rows[leaf_offsets[l]:leaf_offsets[l + 1]].
-    row_weights : ndarray of shape (n_train,), float64
-    targets : csr_array of shape (n_train, n_channels), float64
+    leaf_row_weights : ndarray of shape (n_entries,), float64
+        Positive weights of those rows.
+    outputs : TrainingOutputs
+        All observed.
     """
 
     leaf_offsets: NDArray[np.int64]
     leaf_rows: NDArray[np.int32]
-    row_weights: NDArray[np.float64]
-    targets: CSR
+    leaf_row_weights: NDArray[np.float64]
+    outputs: TrainingOutputs
 
     kind = "rows"
 
@@ -110,68 +113,59 @@ class RowLeaves:
     @property
     def n_channels(self) -> int:
         """Number of channels of the outputs."""
-        return int(self.targets.shape[1])
+        return self.outputs.n_channels
 
     @cached_property
-    def _row_means(self) -> CSR:
-        """Weights by which a leaf averages the training rows: (n_leaves, n_train)."""
-        weights = self.row_weights[self.leaf_rows]
-        totals = np.add.reduceat(weights, self.leaf_offsets[:-1])
-        means = weights / np.repeat(totals, np.diff(self.leaf_offsets))
+    def leaf_totals(self) -> NDArray[np.float64]:
+        """Weight of each leaf, of shape (n_leaves,)."""
+        return np.add.reduceat(self.leaf_row_weights, self.leaf_offsets[:-1])
+
+    @cached_property
+    def row_shares(self) -> CSR:
+        """Shares by which a leaf averages the training rows: csr (n_leaves, n_train)."""
+        shares = self.leaf_row_weights / np.repeat(self.leaf_totals, np.diff(self.leaf_offsets))
         return sparse.csr_array(
-            (means, self.leaf_rows, self.leaf_offsets),
-            shape=(self.n_leaves, self.targets.shape[0]),
+            (shares, self.leaf_rows, self.leaf_offsets),
+            shape=(self.n_leaves, self.outputs.n_train),
         )
 
-    def predict(self, leaves: NDArray[Any]) -> CSR:
-        """Give the outputs of rows by their leaves: csr (n_rows, n_channels)."""
+    def predict(self, leaves: NDArray[Any]) -> Any:
+        """Give the outputs of rows by their leaves: (n_rows, n_channels), sparse if Y was."""
         hit, place = np.unique(leaves, return_inverse=True)
-        values: CSR = sparse.csr_array(self._row_means[hit] @ self.targets)
-        return values[place]
+        means = self.row_shares[hit] @ self.outputs.values
+        return (sparse.csr_array(means) if self.outputs.is_sparse else means)[place]
 
     def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sum weights and weighted outputs, each of shape (n_leaves, stop - start)."""
-        weights = self.row_weights[self.leaf_rows]
-        totals = np.add.reduceat(weights, self.leaf_offsets[:-1])
-        means = (self._row_means @ self.targets[:, start:stop]).toarray()
-        return np.broadcast_to(totals[:, None], means.shape), means * totals[:, None]
+        means: Any = self.row_shares @ self.outputs.values[:, start:stop]
+        if self.outputs.is_sparse:
+            means = means.toarray()
+        totals = self.leaf_totals[:, None]
+        return np.broadcast_to(totals, means.shape), means * totals
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""
         return {
             "leaf_offsets": self.leaf_offsets,
             "leaf_rows": self.leaf_rows,
-            "row_weights": self.row_weights,
-            "target_indptr": self.targets.indptr.astype(np.int64),
-            "target_indices": self.targets.indices.astype(np.int32),
-            "target_data": self.targets.data.astype(np.float64),
-            "target_shape": np.array(self.targets.shape, dtype=np.int64),
+            "leaf_row_weights": self.leaf_row_weights,
+            **self.outputs.to_arrays(),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> RowLeaves:
         """Rebuild and check leaves from named arrays."""
+        outputs = TrainingOutputs.from_arrays(arrays)
+        if not outputs.share_weights:
+            raise ValueError("Expected leaves that hold rows to have all outputs observed.")
         offsets = expect_array(arrays, "leaf_offsets", np.int64, 1)
         rows = expect_array(arrays, "leaf_rows", np.int32, 1)
-        weights = expect_array(arrays, "row_weights", np.float64, 1)
-        shape = expect_array(arrays, "target_shape", np.int64, 1)
-        indptr = expect_array(arrays, "target_indptr", np.int64, 1)
-        indices = expect_array(arrays, "target_indices", np.int32, 1)
-        data = expect_array(arrays, "target_data", np.float64, 1)
-        if shape.size != 2 or shape.min() < 1 or shape[0] != weights.size:
-            raise ValueError("Expected the shape of the training outputs to fit their weights.")
+        weights = expect_array(arrays, "leaf_row_weights", np.float64, 1)
         expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
-        expect_offsets(indptr, int(shape[0]), indices.size, "target_indptr", least=0)
-        if data.size != indices.size or not np.all(np.isfinite(data)):
-            raise ValueError("Expected as many finite target values as target indices.")
-        expect_below(rows, int(shape[0]), "leaf_rows")
-        expect_below(indices, int(shape[1]), "target_indices")
-        if not np.all((weights[rows] > 0) & np.isfinite(weights[rows])):
+        expect_below(rows, outputs.n_train, "leaf_rows")
+        if weights.size != rows.size or not np.all((weights > 0) & np.isfinite(weights)):
             raise ValueError("Expected the rows in leaves to have positive, finite weights.")
-        targets: CSR = sparse.csr_array(
-            (data, indices, indptr), shape=(int(shape[0]), int(shape[1]))
-        )
-        return cls(offsets, rows, weights, targets)
+        return cls(offsets, rows, weights, outputs)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ STRUCTURE_DTYPES: dict[str, type[np.generic]] = {
     "gain": np.float64,
 }
 
+#: The arrays with one entry per node that lead rows down the trees.
+_SPLIT_ARRAYS = ("feature", "threshold", "right", "missing_left", "category_offset")
+
 
 @dataclass(frozen=True, eq=False)
 class TreeStructure:
@@ -57,6 +60,8 @@ class TreeStructure:
     weight, impurity, gain : ndarray of shape (n_nodes,), float64
         Sum of weights; sum over channels of the weighted squared deviations from the node's
         mean; what the split takes off that sum.
+
+    The statistics of nodes, from n_samples on, are empty where they are not kept (in forests).
     """
 
     n_categories: NDArray[np.int32]
@@ -81,6 +86,11 @@ class TreeStructure:
     def n_nodes(self) -> int:
         """Number of nodes of all trees."""
         return self.feature.size
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.tree_offsets.size - 1
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
@@ -195,6 +205,47 @@ class TreeStructure:
         ).astype(np.float64)  # integers if there is no split
         total = gains.sum()
         return gains / total if total > 0 else gains
+
+    def without_statistics(self) -> TreeStructure:
+        """Leave out what only readers of a tree need."""
+        no_numbers = np.zeros(0)
+        return replace(
+            self,
+            n_samples=np.zeros(0, np.int64),
+            weight=no_numbers,
+            impurity=no_numbers,
+            gain=no_numbers,
+        )
+
+    def tree(self, t: int) -> TreeStructure:
+        """One of the trees, without statistics; it shares this one's arrays."""
+        nodes = slice(int(self.tree_offsets[t]), int(self.tree_offsets[t + 1]))
+        return replace(
+            self.without_statistics(),
+            tree_offsets=np.array([0, nodes.stop - nodes.start], dtype=np.int64),
+            **{name: getattr(self, name)[nodes] for name in _SPLIT_ARRAYS},
+        )
+
+    @classmethod
+    def concatenate(cls, structures: list[TreeStructure]) -> TreeStructure:
+        """Put trees on the same features one after the other, without statistics."""
+        n_nodes = [structure.n_nodes for structure in structures]
+        n_words = [structure.category_words.size for structure in structures]
+        nodes: dict[str, NDArray[Any]] = {
+            name: np.concatenate([getattr(structure, name) for structure in structures])
+            for name in _SPLIT_ARRAYS
+        }
+        shift = np.repeat(np.cumsum([0, *n_words[:-1]]), n_nodes)
+        nodes["category_offset"] = np.where(
+            nodes["category_offset"] >= 0, nodes["category_offset"] + shift, np.int64(-1)
+        )
+        sizes = [np.diff(structure.tree_offsets) for structure in structures]
+        return replace(
+            structures[0].without_statistics(),
+            tree_offsets=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+            category_words=np.concatenate([s.category_words for s in structures]),
+            **nodes,
+        )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""

@@ -37,32 +37,8 @@ class Trees:
     leaves: Leaves
 
     def apply(self, X: NDArray[Any] | CSR, n_threads: int = 1) -> NDArray[np.int32]:
-        """Find the leaf of every row in every tree.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features) or csr_array
-            Encoded features, float32 or float64.
-        n_threads : int
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_trees), int32
-            Nodes, counted within each tree.
-        """
-        n_trees = self.structure.tree_offsets.size - 1
-        nodes = np.empty((X.shape[0], n_trees), dtype=np.int32)
-        if isinstance(X, sparse.csr_array):
-            self.structure.predictor.apply_csr(
-                X.indptr.astype(np.int64, copy=False),
-                X.indices.astype(np.int32, copy=False),
-                X.data,
-                nodes,
-                n_threads,
-            )
-        else:
-            self.structure.predictor.apply_dense(X, nodes, n_threads)
-        return nodes
+        """Find the leaf of every row in every tree; see `apply_trees`."""
+        return apply_trees(self.structure, X, n_threads)
 
     def predict(self, X: NDArray[Any] | CSR, n_threads: int = 1) -> Any:
         """Predict with the first tree: ndarray or csr_array of shape (n_rows, n_channels)."""
@@ -91,6 +67,17 @@ class Trees:
                 )
         return totals
 
+    def channel_node_gains(self) -> NDArray[np.float64]:
+        """Sum up what each split takes off all channels' squared deviations: (n_nodes,)."""
+        inner, left, right = self.structure.children()
+        gains = np.zeros(self.structure.n_nodes)
+        for start in range(0, self.leaves.n_channels, _CHANNEL_BLOCK):
+            stop = min(start + _CHANNEL_BLOCK, self.leaves.n_channels)
+            scores = _centred_scores(*self.leaves.leaf_sums(start, stop), self.structure)
+            taken = np.maximum(scores[left] + scores[right] - scores[inner], 0.0)
+            gains[inner] += taken.sum(axis=1)
+        return gains
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""
         return {**self.structure.to_arrays(), **self.leaves.to_arrays()}
@@ -110,6 +97,37 @@ class Trees:
         if leaves_kind == RowLeaves.kind:
             return cls(structure, RowLeaves.from_arrays(arrays, structure.n_leaves))
         raise ValueError(f"Expected leaves to be 'dense' or 'rows'; got {leaves_kind!r:.40}.")
+
+
+def apply_trees(
+    structure: TreeStructure, X: NDArray[Any] | CSR, n_threads: int = 1
+) -> NDArray[np.int32]:
+    """Find the leaf of every row in every tree.
+
+    Parameters
+    ----------
+    structure : TreeStructure
+    X : ndarray of shape (n_rows, n_features) or csr_array
+        Encoded features, float32 or float64.
+    n_threads : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_trees), int32
+        Nodes, counted within each tree.
+    """
+    nodes = np.empty((X.shape[0], structure.n_trees), dtype=np.int32)
+    if isinstance(X, sparse.csr_array):
+        structure.predictor.apply_csr(
+            X.indptr.astype(np.int64, copy=False),
+            X.indices.astype(np.int32, copy=False),
+            X.data,
+            nodes,
+            n_threads,
+        )
+    else:
+        structure.predictor.apply_dense(X, nodes, n_threads)
+    return nodes
 
 
 def _centred_scores(

@@ -2,17 +2,22 @@
 
 from ramify.projections._base import MixingProjection, Projection
 from ramify.projections._context import ProjectionContext
+from ramify.projections._correlated import Correlated
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
 from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
 from ramify.projections._registry import PROJECTIONS, from_json, resolve, to_json
+from ramify.projections._round_robin import RoundRobin
 from ramify.projections._selection import Identity, Subsample
+from ramify.projections._transformer import FromTransformer
 from ramify.projections._view import View
 
 __all__ = [
     "PCA",
     "PROJECTIONS",
     "Achlioptas",
+    "Correlated",
+    "FromTransformer",
     "Gaussian",
     "Hadamard",
     "Identity",
@@ -20,6 +25,7 @@ __all__ = [
     "Projection",
     "ProjectionContext",
     "Rademacher",
+    "RoundRobin",
     "SparseRademacher",
     "Subsample",
     "View",

@@ -50,6 +50,16 @@ class Projection(BaseEstimator, ABC):
         View
         """
 
+    def n_views(self, context: ProjectionContext) -> int:
+        """Count the views that belong together, so that a forest grows a tree for each.
+
+        Parameters
+        ----------
+        context : ProjectionContext
+            The values to be viewed.
+        """
+        return 1
+
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""
 

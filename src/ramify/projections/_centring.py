@@ -76,7 +76,7 @@ class CentredValues:
             product = product - self.means @ matrix
             return product if self.scale is None else self.scale * product
         product = np.empty((self.shape[0], matrix.shape[1]))
-        for rows, block in self._blocks():
+        for rows, block in self.blocks():
             product[rows] = block @ matrix
         return product
 
@@ -87,7 +87,7 @@ class CentredValues:
             product = self.values.T @ scaled - np.outer(self.means, scaled.sum(axis=0))
             return np.asarray(product)
         product = np.zeros((self.shape[1], matrix.shape[1]))
-        for rows, block in self._blocks():
+        for rows, block in self.blocks():
             product += block.T @ matrix[rows]
         return product
 
@@ -101,11 +101,11 @@ class CentredValues:
             centre = (scale @ scale) * np.outer(self.means, self.means)
             return np.asarray(squares - cross - cross.T + centre)
         gram = np.zeros((self.shape[1], self.shape[1]))
-        for _, block in self._blocks():
+        for _, block in self.blocks():
             gram += block.T @ block
         return gram
 
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield consecutive rows and their part of ``Z``."""
         n_rows, n_channels = self.shape
         step = max(1, BLOCK_ENTRIES // n_channels)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ramify.projections._channel_statistics import varying_channels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from numpy.typing import NDArray
 
     from ramify.projections._channel_statistics import Values
@@ -35,6 +38,9 @@ class ProjectionContext:
         All entries are observed by default.
     weights : float64 ndarray of shape (n_rows,) or (n_rows, n_channels), optional
         All weights are 1 by default.
+    covers_all : bool, default=False
+        Whether the learner hopes for a view of every output, so that none is left unseen by all
+        (the first tree of a forest).
 
     Examples
     --------
@@ -59,6 +65,8 @@ class ProjectionContext:
     channel_offsets: NDArray[np.int32]
     observed: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None
+    covers_all: bool = False
+    _remembered: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         shape = self.values.shape
@@ -75,6 +83,36 @@ class ProjectionContext:
             raise ValueError(
                 f"weights must have shape {shape[:1]} or {shape}; got {self.weights.shape}."
             )
+
+    def at_round(
+        self, round: int, rng: np.random.Generator, *, covers_all: bool = False
+    ) -> ProjectionContext:
+        """Move on to another round on the same values; what is known of them is kept.
+
+        Parameters
+        ----------
+        round : int
+        rng : numpy.random.Generator
+        covers_all : bool
+        """
+        _ = self.varying_channels
+        moved = copy(self)
+        for name, value in (("round", round), ("rng", rng), ("covers_all", covers_all)):
+            object.__setattr__(moved, name, value)
+        return moved
+
+    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Compute something about the values once for all rounds.
+
+        Parameters
+        ----------
+        key : hashable
+            Who remembers what, such as ``(PCA, 5)``.
+        compute : callable
+        """
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        return self._remembered[key]
 
     @property
     def n_channels(self) -> int:

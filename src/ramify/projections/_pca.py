@@ -67,9 +67,13 @@ class PCA(MixingProjection):
                 f"n_components must be at most {context.n_channels}; got {n_components}. Use a "
                 "smaller number or a fraction."
             )
-        centred = _centred_channels(context, channels)
-        axes = _principal_axes(centred, min(n_components, len(channels)))
-        return _with_positive_peaks(axes)
+
+        def compute_axes() -> NDArray[np.float64]:
+            centred = _centred_channels(context, channels)
+            return _with_positive_peaks(_principal_axes(centred, min(n_components, len(channels))))
+
+        axes: Matrix = context.remember((PCA, n_components), compute_axes)
+        return axes
 
 
 def _centred_channels(context: ProjectionContext, channels: NDArray[np.intp]) -> CentredValues:

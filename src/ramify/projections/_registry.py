@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from ramify.projections._base import Projection
+from ramify.projections._correlated import Correlated
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
 from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
+from ramify.projections._round_robin import RoundRobin
 from ramify.projections._selection import Identity, Subsample
+from ramify.projections._transformer import FromTransformer
 
 PROJECTIONS: dict[str, type[Projection]] = {
     "identity": Identity,
@@ -21,7 +24,9 @@ PROJECTIONS: dict[str, type[Projection]] = {
     "sparse_rademacher": SparseRademacher,
     "hadamard": Hadamard,
     "subsample": Subsample,
+    "correlated": Correlated,
     "pca": PCA,
+    "round_robin": RoundRobin,
 }
 
 
@@ -32,7 +37,8 @@ def resolve(projection: str | Projection | None) -> Projection | None:
     ----------
     projection : str, Projection or None
         A key of `PROJECTIONS`, which stands for that class with its defaults; an instance,
-        which is returned; or None, no projection.
+        which is returned; a scikit-learn transformer, which is wrapped in `FromTransformer`; or
+        None, no projection.
 
     Returns
     -------
@@ -52,6 +58,8 @@ def resolve(projection: str | Projection | None) -> Projection | None:
         return projection
     if isinstance(projection, str):
         return _class_named(projection)()
+    if not isinstance(projection, type) and hasattr(projection, "fit_transform"):
+        return FromTransformer(projection)
     hint = ""
     if isinstance(projection, type) and issubclass(projection, Projection):
         hint = f" Did you mean {projection.__name__}()?"

@@ -7,7 +7,7 @@ the random output selections of Breskvar et al., 2018 (without).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from ramify.projections._n_components import check_n_components, count_component
 from ramify.projections._view import View
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ramify.projections._context import ProjectionContext
 
 
@@ -66,6 +68,9 @@ class Subsample(Projection):
         constant label must not stop a fit.
     replace : bool, default=False
         Whether an output can be drawn more than once.
+    first_sees_all : bool, default=True
+        Whether the first tree of a forest sees every output, as in paper 004. A single tree and
+        boosting draw from the beginning.
 
     Examples
     --------
@@ -83,15 +88,23 @@ class Subsample(Projection):
     7
     """
 
-    def __init__(self, n_components: int | float | str = 0.75, *, replace: bool = False) -> None:
+    def __init__(
+        self,
+        n_components: int | float | str = 0.75,
+        *,
+        replace: bool = False,
+        first_sees_all: bool = True,
+    ) -> None:
         self.n_components = n_components
         self.replace = replace
+        self.first_sees_all = first_sees_all
 
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""
         check_n_components(self.n_components)
-        if not isinstance(self.replace, bool | np.bool_):
-            raise ValueError(f"replace must be True or False; got {self.replace!r}.")
+        for name in ("replace", "first_sees_all"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
 
     def draw(self, context: ProjectionContext) -> View:
         """Draw a selection, or the view of all channels if none of them varies.
@@ -108,16 +121,21 @@ class Subsample(Projection):
         self.check_params()
         self._check_size(context.n_outputs)
         outputs = np.flatnonzero(context.varying_outputs)
-        if not outputs.size:
+        if not outputs.size or (context.covers_all and self.first_sees_all):
             return View.of_all(context.n_channels)
         n_components = count_components(self.n_components, len(outputs))
         if not self.replace:
             n_components = min(n_components, len(outputs))
-        drawn = context.rng.choice(outputs, n_components, replace=self.replace)
-        offsets = context.channel_offsets
-        selected = np.concatenate([np.arange(offsets[j], offsets[j + 1]) for j in drawn])
+        drawn = self.choose(context, outputs, n_components)
+        selected = channels_of(drawn, context.channel_offsets)
         scale = math.sqrt(len(outputs) / n_components)
         return View.of_selection(selected, context.n_channels, scale=scale)
+
+    def choose(
+        self, context: ProjectionContext, outputs: NDArray[np.intp], n_components: int
+    ) -> NDArray[np.intp]:
+        """Draw outputs among those that vary, all with the same chance."""
+        return context.rng.choice(outputs, n_components, replace=self.replace)
 
     def _check_size(self, n_outputs: int) -> None:
         """Refuse more distinct outputs than there are."""
@@ -129,3 +147,16 @@ class Subsample(Projection):
                 f"be at most the number of outputs, {n_outputs}; got {self.n_components}. Use a "
                 "smaller number, a fraction, or replace=True."
             )
+
+
+def channels_of(outputs: NDArray[Any], offsets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Give the channels of the given outputs.
+
+    Parameters
+    ----------
+    outputs : int ndarray of shape (n_drawn,)
+    offsets : int32 ndarray of shape (n_outputs + 1,)
+    """
+    if len(offsets) == offsets[-1] + 1:  # one channel each
+        return outputs.astype(np.int32)
+    return np.concatenate([np.arange(offsets[j], offsets[j + 1]) for j in outputs])

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 class View:
     """The channels on which one base learner grows its structure.
 
-    Make one with :meth:`of_all`, :meth:`of_selection` or :meth:`of_mixing`.
+    Make one with :meth:`of_all`, :meth:`of_selection`, :meth:`of_mixing` or :meth:`of_given`.
 
     Parameters
     ----------
-    kind : {"all", "selection", "mixing"}
-        Every channel as it is; some of the channels; or linear combinations of channels.
+    kind : {"all", "selection", "mixing", "given"}
+        Every channel as it is; some of the channels; linear combinations of channels; or
+        channels that something else has computed.
     seen : bool ndarray of shape (n_source_channels,)
         The channels that may influence the structure.
     selected : int32 ndarray of shape (n_channels,) or None
@@ -35,6 +36,10 @@ class View:
         The coefficients of a mixing view, one column per combination.
     scale : float, default=1.0
         Factor of the channels of a selection.
+    given : float32 ndarray of shape (n_rows, n_channels) or None
+        The channels themselves, of the rows that the view was drawn for.
+    updated : bool ndarray of shape (n_source_channels,) or None
+        The channels that the learner predicts; None: all of them.
 
     Notes
     -----
@@ -57,11 +62,13 @@ class View:
            [ 0.5]], dtype=float32)
     """
 
-    kind: Literal["all", "selection", "mixing"]
+    kind: Literal["all", "selection", "mixing", "given"]
     seen: NDArray[np.bool_]
     selected: NDArray[np.int32] | None = None
     matrix: Matrix | None = None
     scale: float = 1.0
+    given: NDArray[np.float32] | None = None
+    updated: NDArray[np.bool_] | None = None
 
     @classmethod
     def of_all(cls, n_source_channels: int) -> View:
@@ -106,9 +113,30 @@ class View:
             seen = np.any(matrix != 0, axis=1)
         return cls("mixing", seen=seen, matrix=matrix)
 
+    @classmethod
+    def of_given(cls, channels: ArrayLike, n_source_channels: int) -> View:
+        """Make the view whose channels are `channels`, of shape (n_rows, n_channels).
+
+        Every source channel counts as seen.
+        """
+        given = np.ascontiguousarray(channels, dtype=np.float32)
+        if given.ndim != 2 or given.shape[1] == 0 or not np.all(np.isfinite(given)):
+            raise ValueError(
+                "channels must be finite numbers of shape (n_rows, n_channels), with at least one "
+                f"column; got shape {given.shape}."
+            )
+        return cls("given", seen=np.ones(n_source_channels, dtype=np.bool_), given=given)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether a channel may depend on several source channels, which then share weights."""
+        return self.kind in ("mixing", "given")
+
     @property
     def n_channels(self) -> int:
         """Number of channels that the learner sees."""
+        if self.given is not None:
+            return int(self.given.shape[1])
         if self.selected is not None:
             return len(self.selected)
         return len(self.seen) if self.matrix is None else int(self.matrix.shape[1])
@@ -144,6 +172,13 @@ class View:
                 f"This view was drawn for {len(self.seen)} channels; got values of shape "
                 f"{values.shape}. Draw a view for these values."
             )
+        if self.given is not None:
+            if values.shape[0] != self.given.shape[0]:
+                raise ValueError(
+                    f"This view holds the channels of {self.given.shape[0]} rows; got values of "
+                    f"shape {values.shape}. Draw a view for these values."
+                )
+            return self.given
         if self.matrix is None:
             return self._select(values)
         scale = None
@@ -164,7 +199,7 @@ class View:
             None if every entry counts: for a mixing view always, because an unobserved entry is
             0 in each combination and all channels share their counts.
         """
-        if observed is None or self.kind == "mixing":
+        if observed is None or self.mixes:
             return None
         return observed if self.selected is None else observed[:, self.selected]
 

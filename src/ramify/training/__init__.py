@@ -1,14 +1,25 @@
 """The training loops: from validated data to fitted models."""
 
+from ramify.training.aggregation import weigh_trees
 from ramify.training.data import TrainingData
+from ramify.training.forest import ForestGrower, ForestSettings, Member
+from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
+from ramify.training.progress import progress_bar
 from ramify.training.pruning import F_TEST_LEVELS
 from ramify.training.tree import TreeSettings, fit_tree
 from ramify.training.validation import cross_validated_level
 
 __all__ = [
     "F_TEST_LEVELS",
+    "ForestGrower",
+    "ForestSettings",
+    "Member",
+    "OutOfBag",
     "TrainingData",
     "TreeSettings",
     "cross_validated_level",
     "fit_tree",
+    "predict_out_of_bag",
+    "progress_bar",
+    "weigh_trees",
 ]

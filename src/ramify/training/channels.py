@@ -7,18 +7,18 @@ deviation, and weights in units of the largest one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ramify.projections import Projection, ProjectionContext, View
+from ramify.projections import ProjectionContext, View
 from ramify.training.moments import Moments, channel_moments, row_blocks
 
 if TYPE_CHECKING:
-    from ramify.training.data import TrainingData
+    from ramify.training.data import TargetRows, TrainingData
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Scaled: TypeAlias = NDArray[np.float32] | CSR
@@ -94,49 +94,108 @@ def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
     return Scaling(np.full(std.size, 1.0 / unit), unit, moments)
 
 
-def make_channels(
-    data: TrainingData,
-    scaling: Scaling,
-    projection: Projection | None,
-    rng: np.random.Generator,
-    round_number: int = 0,
-) -> Channels:
-    """Draw a view of the outputs and show the scaled targets through it.
+def make_context(
+    data: TrainingData, scaling: Scaling, rng: np.random.Generator
+) -> ProjectionContext:
+    """Make what projections draw views from: the scaled targets.
 
     Parameters
     ----------
     data : TrainingData
     scaling : Scaling
-    projection : Projection or None
-        None: all outputs.
     rng : numpy.random.Generator
-    round_number : int
-        The tree of a forest or the round of boosting.
     """
-    targets, weights = data.targets, data.weights
-    if projection is None:
-        view = View.of_all(targets.schema.n_channels)
-    else:
-        scaled = _scaled_targets(data, scaling)
-        context = ProjectionContext(
-            round=round_number,
-            rng=rng,
-            values=scaled,
-            channel_offsets=targets.schema.channel_offsets,
-            observed=targets.observed,
-            weights=weights,
-        )
-        view = projection.draw(context)
-    row_weights = _row_weights(data, view)
-    if view.kind == "mixing":
-        channels = view.apply(scaled, targets.observed, weights)
+    return ProjectionContext(
+        round=0,
+        rng=rng,
+        values=_scaled_targets(data, scaling),
+        channel_offsets=data.targets.schema.channel_offsets,
+        observed=data.targets.observed,
+        weights=data.weights,
+    )
+
+
+def make_channels(
+    data: TrainingData | TargetRows,
+    scaling: Scaling,
+    view: View,
+    values: Scaled | None,
+    counts: NDArray[np.int64] | None = None,
+) -> Channels:
+    """Show the scaled targets through a view.
+
+    Parameters
+    ----------
+    data : TrainingData
+    scaling : Scaling
+    view : View
+    values : ndarray or csr_array of shape (n_rows, n_channels), or None
+        Those of the context that the view was drawn from; None if the view was not drawn.
+    counts : ndarray of shape (n_rows,), optional
+        How often each row counts, once by default.
+    """
+    targets = data.targets
+    row_weights = _row_weights(data, view, counts)
+    if view.mixes:
+        if values is None:
+            raise ValueError("A view that mixes channels needs the values it was drawn from.")
+        channels = view.apply(values, targets.observed, data.weights)
         if row_weights is not None:
-            channels *= row_weights[:, None]
+            channels = channels * row_weights[:, None]
         return Channels(channels, row_weights, None)
     if isinstance(targets.values, np.ndarray):
         columns = _target_columns(targets.values, scaling, view)
-        return Channels(columns, row_weights, _entry_weights(data, view))
+        return Channels(columns, row_weights, _entry_weights(data, view, counts))
     return Channels(_sparse_columns(targets.values, scaling, view), row_weights, None)
+
+
+def channels_at(
+    data: TrainingData,
+    scaling: Scaling,
+    view: View,
+    values: Scaled,
+    counts: NDArray[np.int64] | None,
+    rows: NDArray[np.int32],
+) -> Channels:
+    """Show the scaled targets of some rows alone; the entries of the others are arbitrary.
+
+    The work is proportional to those rows. See `make_channels` for the parameters.
+    """
+    part = data.at(rows)
+    drawn = None if counts is None else counts[rows]
+    if view.mixes:
+        shown = make_channels(part, scaling, view, values[rows], drawn)
+    else:
+        shown = make_channels(part, scaling, view, None, drawn)
+    n_rows = data.n_rows
+    row_weights = _spread(shown.row_weights, rows, n_rows)
+    entry_weights = _spread(shown.entry_weights, rows, n_rows)
+    source = shown.source
+    if isinstance(source, TargetColumns):
+        source = replace(source, values=np.asarray(data.targets.values))
+    elif isinstance(source, np.ndarray):
+        source = _spread(source, rows, n_rows)
+    else:
+        source = _spread_csr(source, rows, n_rows)
+    return Channels(source, row_weights, entry_weights)
+
+
+def _spread(part: Any, rows: NDArray[np.int32], n_rows: int) -> Any:
+    """Put entries of some rows at their places among all."""
+    if part is None:
+        return None
+    spread = np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
+    spread[rows] = part
+    return spread
+
+
+def _spread_csr(part: CSR, rows: NDArray[np.int32], n_rows: int) -> CSR:
+    order = np.argsort(rows)
+    part = part[order]
+    sizes = np.zeros(n_rows, dtype=np.int64)
+    sizes[rows[order]] = np.diff(part.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return sparse.csr_array((part.data, part.indices, indptr), shape=(n_rows, part.shape[1]))
 
 
 def _target_columns(values: NDArray[np.float64], scaling: Scaling, view: View) -> TargetColumns:
@@ -175,30 +234,40 @@ def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
     return columns
 
 
-def _row_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None:
+def _row_weights(
+    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+) -> NDArray[np.float32] | None:
     """Weights that all channels of the view share, None if there are none or not one per row."""
     weights = data.weights
     if weights is not None and weights.ndim == 2:
-        weights = view.apply_weights(weights) if view.kind == "mixing" else None
-    elif data.targets.observed is not None and view.kind != "mixing":
-        weights = None
-    if weights is None:
+        weights = view.apply_weights(weights) if view.mixes else None
+        is_shared = weights is not None
+    else:
+        is_shared = data.targets.observed is None or view.mixes
+    if not is_shared:
         return None
+    if weights is None:
+        return None if counts is None else counts.astype(np.float32)
     # A row whose weight lies all in outputs that the view does not see must find its leaf, too.
     scaled = (weights / data.weight_unit).astype(np.float32)
-    return np.maximum(scaled, np.finfo(np.float32).tiny)
+    scaled = np.maximum(scaled, np.finfo(np.float32).tiny)
+    return scaled if counts is None else scaled * counts.astype(np.float32)
 
 
-def _entry_weights(data: TrainingData, view: View) -> NDArray[np.float32] | None:
+def _entry_weights(
+    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+) -> NDArray[np.float32] | None:
     """Weights of single entries, None if all channels of a row share one."""
     weights, observed = data.weights, data.targets.observed
-    if view.kind == "mixing" or (observed is None and (weights is None or weights.ndim == 1)):
+    if view.mixes or (observed is None and (weights is None or weights.ndim == 1)):
         return None
     shown = view.apply_observed(observed)
     if shown is not None:
         entries = shown.astype(np.float32, order="C")
     else:
-        entries = np.ones((data.features.n_rows, view.n_channels), dtype=np.float32)
+        entries = np.ones((data.n_rows, view.n_channels), dtype=np.float32)
+    if counts is not None:
+        entries *= counts.astype(np.float32)[:, None]
     seen_weights = view.apply_weights(weights)
     if seen_weights is not None:
         by_entry = seen_weights[:, None] if seen_weights.ndim == 1 else seen_weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
+from ramify.model import TrainingOutputs
 
 if TYPE_CHECKING:
     from ramify.ingest import BinnedFeatures, EncodedX, Targets
 
 #: Sums of weights between these bounds leave room for squares of outputs in double precision.
 LEAST_TOTAL_WEIGHT, LARGEST_TOTAL_WEIGHT = 1e-100, 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRows:
+    """Targets and weights of some training rows.
+
+    Attributes
+    ----------
+    targets : Targets
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+    weight_unit : float
+        That of all training rows.
+    """
+
+    targets: Targets
+    weights: NDArray[np.float64] | None
+    weight_unit: float
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.targets.values.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +76,27 @@ class TrainingData:
                 "At least one row must have both a positive weight and an observed output; got "
                 "none. Check sample_weight, class_weight and the NaN in y."
             )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.features.n_rows
+
+    def at(self, rows: NDArray[np.int32]) -> TargetRows:
+        """Targets and weights of the given rows."""
+        observed = self.targets.observed
+        targets = replace(
+            self.targets,
+            values=self.targets.values[rows],
+            observed=None if observed is None else observed[rows],
+        )
+        weights = None if self.weights is None else self.weights[rows]
+        return TargetRows(targets, weights, self.weight_unit)
+
+    @property
+    def outputs(self) -> TrainingOutputs:
+        """Targets and weights as a model keeps them."""
+        return TrainingOutputs(self.targets.values, self.targets.observed, self.weights)
 
     @cached_property
     def weight_unit(self) -> float:

@@ -9,23 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
-from ramify.model import STRUCTURE_DTYPES, DenseLeaves, Leaves, RowLeaves, Trees, TreeStructure
+from ramify.model import (
+    STRUCTURE_DTYPES,
+    Leaves,
+    RowLeaves,
+    TrainingOutputs,
+    Trees,
+    TreeStructure,
+    fill_leaves,
+)
+from ramify.projections import View
 from ramify.training.channels import (
     Channels,
     Scaling,
     TargetColumns,
     make_channels,
+    make_context,
     output_scaling,
 )
 from ramify.training.data import TrainingData
 from ramify.training.pruning import prune_by_f_test
 
 if TYPE_CHECKING:
-    from ramify.ingest import Targets
     from ramify.projections import Projection
-
-#: Channels whose weights are summed at a time.
-_CHANNEL_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def fit_tree(
     structure, ordered = grow_structure(data, settings, rng, n_threads=n_threads, rows=rows)
     if settings.f_test_level is not None:
         structure = prune_by_f_test(structure, settings.f_test_level)
-    return Trees(structure, fill_leaves(data, structure, ordered, n_threads))
+    return Trees(structure, leaves_of(data, structure, ordered, n_threads))
 
 
 def grow_structure(
@@ -88,14 +94,40 @@ def grow_structure(
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
     """Grow the splits; also give the training rows, leaf after leaf."""
     scaling = output_scaling(data, settings.normalize_outputs)
-    channels = make_channels(data, scaling, settings.projection, rng)
-    params = _grow_params(settings, data, scaling, rng)
+    view, values = View.of_all(data.targets.schema.n_channels), None
+    if settings.projection is not None:
+        context = make_context(data, scaling, rng)
+        view, values = settings.projection.draw(context), context.values
+    channels = make_channels(data, scaling, view, values)
+    params = grow_params(settings, data, scaling, rng)
     params.n_threads = n_threads
+    grown = grow_on_channels(data, scaling, channels, params, rows)
+    return grown.structure, grown.ordered
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """One tree, its training rows leaf after leaf, and the additions that its growth took."""
+
+    structure: TreeStructure
+    ordered: NDArray[np.int32]
+    work: int
+
+
+def grow_on_channels(
+    data: TrainingData,
+    scaling: Scaling,
+    channels: Channels,
+    params: _core.GrowParams,
+    rows: NDArray[np.int32] | None = None,
+) -> Grown:
+    """Grow the splits on given channels."""
     grown = _grow(data.binned, channels, data.weighted_rows if rows is None else rows, params)
-    return _structure_of(grown, data, scaling)
+    structure, ordered = _structure_of(grown, data, scaling)
+    return Grown(structure, ordered, grown.work)
 
 
-def fill_leaves(
+def leaves_of(
     data: TrainingData, structure: TreeStructure, ordered: NDArray[np.int32], n_threads: int
 ) -> Leaves:
     """Give every leaf its values in all outputs.
@@ -111,52 +143,14 @@ def fill_leaves(
     """
     counts = structure.n_samples[structure.is_leaf]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    targets, weights = data.targets, data.weights
-    if not isinstance(targets.values, np.ndarray):
-        row_weights = np.ones(data.features.n_rows) if weights is None else weights
-        return RowLeaves(offsets, ordered, row_weights, targets.values)
-    by_row = weights if weights is not None and weights.ndim == 1 else None
-    by_entry = weights if weights is not None and weights.ndim == 2 else None
-    means = np.empty((counts.size, targets.schema.n_channels))
-    _core.leaf_means(
-        values=targets.values,
-        observed=None if targets.observed is None else targets.observed.view(np.uint8),
-        row_weights=by_row,
-        entry_weights=by_entry,
-        rows=ordered,
-        leaf_offsets=offsets,
-        right=structure.right,
-        leaf_index=structure.leaf_index,
-        means=means,
-        n_threads=n_threads,
-    )
-    return DenseLeaves(means, _leaf_weights(targets, weights, ordered, offsets))
+    outputs = data.outputs
+    if outputs.is_sparse:
+        by_entry = np.ones(ordered.size) if data.weights is None else data.weights[ordered]
+        return RowLeaves(offsets, ordered, by_entry, TrainingOutputs(outputs.values))
+    return fill_leaves(structure, offsets, ordered, None, outputs, n_threads)
 
 
-def _leaf_weights(
-    targets: Targets,
-    weights: NDArray[np.float64] | None,
-    ordered: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Sum the weights in each leaf: one column if all channels share them."""
-    if targets.observed is None and (weights is None or weights.ndim == 1):
-        by_row = np.ones(ordered.size) if weights is None else weights[ordered]
-        return np.add.reduceat(by_row, offsets[:-1])[:, None]
-    n_channels = targets.schema.n_channels
-    sums = np.empty((offsets.size - 1, n_channels))
-    for start in range(0, n_channels, _CHANNEL_BLOCK):
-        block = slice(start, start + _CHANNEL_BLOCK)
-        entries: NDArray[Any] = np.ones((ordered.size, 1))
-        if weights is not None:
-            entries = weights[ordered][:, None] if weights.ndim == 1 else weights[ordered, block]
-        if targets.observed is not None:
-            entries = entries * targets.observed[ordered, block]
-        np.add.reduceat(entries, offsets[:-1], axis=0, out=sums[:, block])
-    return sums
-
-
-def _grow_params(
+def grow_params(
     settings: TreeSettings, data: TrainingData, scaling: Scaling, rng: np.random.Generator
 ) -> _core.GrowParams:
     """Translate the settings into the units of the channels."""

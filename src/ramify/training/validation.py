@@ -11,7 +11,7 @@ from ramify.model import Trees
 from ramify.training.channels import output_scaling
 from ramify.training.data import TrainingData
 from ramify.training.pruning import F_TEST_LEVELS, choose_f_test_level, prune_by_f_test
-from ramify.training.tree import TreeSettings, fill_leaves, grow_structure
+from ramify.training.tree import TreeSettings, grow_structure, leaves_of
 
 
 def cross_validated_level(
@@ -33,7 +33,7 @@ def cross_validated_level(
         errors = []
         for level in F_TEST_LEVELS:
             structure = prune_by_f_test(full, level)
-            trees = Trees(structure, fill_leaves(data, structure, ordered, n_threads))
+            trees = Trees(structure, leaves_of(data, structure, ordered, n_threads))
             predicted = trees.predict(data.encoded[test], n_threads)
             errors.append(_squared_error(data, predicted, test, factors))
         return np.array(errors)

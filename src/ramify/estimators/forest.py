@@ -1,0 +1,402 @@
+"""What all forests have in common: growing, adding trees, rows behind predictions, model files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ramify import projections
+from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.single_tree import SingleTree
+from ramify.estimators.tree_settings import count, tree_settings
+from ramify.ingest import BinnedData, Targets
+from ramify.model import Forest, channel_row_weights, row_weights
+from ramify.training import (
+    ForestGrower,
+    ForestSettings,
+    Member,
+    OutOfBag,
+    TrainingData,
+    predict_out_of_bag,
+    progress_bar,
+    weigh_trees,
+)
+
+
+class ForestEstimator(MultiOutputEstimator):
+    """Base of all forests."""
+
+    #: Extra trees cut at random.
+    _random_cuts = False
+    #: What a tree of the forest is as an estimator of its own.
+    _member_type: type[SingleTree]
+
+    # Fitting -----------------------------------------------------------------------------------
+
+    def _fit(
+        self, data: BinnedData, targets: Targets, weights: NDArray[np.float64] | None
+    ) -> None:
+        self._check_combinations()
+        n_threads = self._n_threads()
+        training = TrainingData(
+            features=data.binned(self.max_bins, n_threads),
+            encoded=data.encoded,
+            n_categories=data.schema.n_categories,
+            targets=targets,
+            weights=weights,
+        )
+        old = self._start(data, targets)
+        grower = ForestGrower(training, self._settings(data.shape), self._entropy)
+        per_estimator = grower.n_trees_per_estimator
+        n_old = 0 if old is None else old.n_trees
+        trees = range(n_old, self.n_estimators * per_estimator)
+        members = []
+        with progress_bar(type(self).__name__, len(trees), self.verbose) as advance:
+            for member in grower.grow(trees, n_threads):
+                members.append(member)
+                advance()
+        self._trees_per_estimator = per_estimator
+        self._remember(data.schema, targets.schema)
+        self._put_together(old, members, training)
+        self._score_out_of_bag(training, n_threads)
+
+    def _check_combinations(self) -> None:
+        name = type(self).__name__
+        if not self.bootstrap:
+            if self.aggregation == "oob":
+                raise ValueError(
+                    f"aggregation='oob' of {name} weighs trees by the rows they were not grown "
+                    "on, and needs bootstrap=True; got bootstrap=False."
+                )
+            if self.oob_score:
+                raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
+        if self.projection_scope == "node" and self.max_leaf_nodes is not None:
+            raise ValueError(
+                f"projection_scope='node' of {name} grows trees depth-first and cannot be "
+                f"combined with max_leaf_nodes; got {self.max_leaf_nodes}. Use max_depth, or "
+                "projection_scope='tree'."
+            )
+
+    def _settings(self, shape: tuple[int, int]) -> ForestSettings:
+        projection = projections.resolve(self.projection)
+        max_samples = None if self.max_samples is None else count(self.max_samples, shape[0])
+        return ForestSettings(
+            tree=tree_settings(self, shape, self._random_cuts, projection),
+            n_estimators=self.n_estimators,
+            bootstrap=bool(self.bootstrap),
+            max_samples=max_samples,
+            projection_scope=self.projection_scope,
+        )
+
+    def _start(self, data: BinnedData, targets: Targets) -> Forest | None:
+        """Give the trees to go on from, if there are any and that is wanted."""
+        if not (self.warm_start and hasattr(self, "_forest")):
+            self._entropy = self._rng().integers(2**32, size=4).tolist()
+            self._seen = self._updated = np.zeros((0, targets.schema.n_channels), np.bool_)
+            return None
+        old: Forest = self._forest
+        n_old = old.n_trees // self._trees_per_estimator
+        if self.n_estimators < n_old:
+            raise ValueError(
+                f"n_estimators must be at least {n_old}, the number of trees that are there, if "
+                f"warm_start=True; got {self.n_estimators}."
+            )
+        same = (
+            data.schema.to_json() == self._features.to_json()
+            and targets.schema.to_json() == self._targets.to_json()
+            and data.n_rows == old.outputs.n_train
+        )
+        if not same:
+            raise ValueError(
+                "warm_start=True adds trees grown on the same X and y as before; got others. Use "
+                "warm_start=False to start anew."
+            )
+        return old
+
+    def _put_together(
+        self, old: Forest | None, members: list[Member], training: TrainingData
+    ) -> None:
+        """Join old and new trees, and weigh all of them."""
+        forests = [member.forest for member in members]
+        forest = Forest.concatenate(forests if old is None else [old, *forests])
+        self._seen = np.vstack([self._seen, *(member.seen for member in members)])
+        self._updated = np.vstack([self._updated, *(member.updated for member in members)])
+        weights = weigh_trees(
+            forest, self.aggregation, self._seen, self._updated, training.encoded
+        )
+        self._forest = forest.with_tree_weights(weights)
+
+    def _score_out_of_bag(self, training: TrainingData, n_threads: int) -> None:
+        for name in ("oob_score_", "oob_prediction_", "oob_decision_function_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.oob_score:
+            predicted = predict_out_of_bag(self._forest, training.encoded, n_threads)
+            self._remember_out_of_bag(predicted, training.targets)
+
+    def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_forest")
+
+    # Prediction --------------------------------------------------------------------------------
+
+    def _predict_channels(self, X: Any) -> Any:
+        encoded = self._encode(X)
+        return self._forest.predict(encoded, self._n_threads())
+
+    def _staged_channels(self, X: Any) -> Iterator[Any]:
+        """Predict by the first estimator, the first two, and so on."""
+        leaves = self._leaves_of(X)
+        forest, n_threads = self._forest, self._n_threads()
+        n_channels = forest.outputs.n_channels
+        weights = forest.tree_weights
+        if weights is None:
+            weights = np.ones((forest.n_trees, 1))
+        sums: Any = 0.0
+        totals = np.zeros(weights.shape[1])
+        plain: Any = 0.0
+        for t in range(forest.n_trees):
+            alone = forest.predict_leaves(
+                leaves[:, t : t + 1], np.ones((1, n_channels)), slice(t, t + 1), n_threads
+            )
+            scaled = (
+                alone * weights[t]
+                if isinstance(alone, np.ndarray)
+                else alone.multiply(weights[t]).tocsr()
+            )
+            sums, plain, totals = sums + scaled, plain + alone, totals + weights[t]
+            if (t + 1) % self._trees_per_estimator:
+                continue
+            # What no tree so far was to predict, all of them predict.
+            covered = np.where(totals > 0, totals, 1.0)
+            if isinstance(alone, np.ndarray):
+                yield np.where(totals > 0, sums / covered, plain / (t + 1))
+            else:
+                yield (
+                    sums.multiply(1.0 / covered).tocsr()
+                    + plain.multiply((totals <= 0) / (t + 1)).tocsr()
+                )
+
+    def _leaves_of(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, counted over all trees."""
+        encoded = self._encode(X)
+        return self._forest.leaves_of(encoded, self._n_threads())
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, n_trees), int32
+            Nodes of each tree, numbered in preorder.
+        """
+        encoded = self._encode(X)
+        return self._forest.nodes_of(encoded, self._n_threads())
+
+    def predict_weights(self, X: Any, output: int | str | None = None) -> Any:
+        """Tell how much each training row counts in the prediction of each row.
+
+        A forest predicts a weighted average of training outputs: ``predict_weights(X) @ Y`` is
+        ``predict(X)`` (or the probabilities) where all outputs share their weights. They do not
+        under subspace or out-of-bag aggregation, with unobserved targets or with weights of
+        shape (n, d): then ask for one output.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        output : int or str, optional
+            Position or name of an output. By default the weights that all outputs share, or
+            would share if all trees and all targets counted for each.
+
+        Returns
+        -------
+        csr_array of shape (n, n_train)
+            Rows add up to 1 (to 0 for an output that was never observed).
+        """
+        leaves = self._leaves_of(X)
+        if output is None:
+            return row_weights(self._forest, leaves)
+        channel = int(self._targets.channel_offsets[self._output_position(output)])
+        return channel_row_weights(self._forest, leaves, channel)
+
+    def _output_position(self, output: int | str) -> int:
+        names = list(self.output_names_)
+        if isinstance(output, str):
+            if output in names:
+                return names.index(output)
+        elif -len(names) <= int(output) < len(names):
+            return int(output) % len(names)
+        raise ValueError(
+            f"output must be one of the {len(names)} outputs, by position or by name; got "
+            f"{output!r}."
+        )
+
+    def sample_predictions(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
+        """Draw from the joint distribution of the outputs that the forest predicts.
+
+        A draw is the whole output of one training row, chosen by `predict_weights`, so that
+        outputs keep their dependence. Unobserved entries of that row stay NaN.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        n_draws : int, default=1
+        random_state : int, RandomState, Generator or None
+            None: that of the forest.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n, d), or list of n_draws csr_arrays of shape (n, d)
+            In the form in which `predict` gives the outputs; a list if Y was sparse.
+        """
+        if int(n_draws) < 1:
+            raise ValueError(f"n_draws must be at least 1; got {n_draws!r}.")
+        weights = self.predict_weights(X)
+        rng = self._rng(random_state)
+        # One uniform number per draw, searched in the running total of its row's weights.
+        totals = np.concatenate([[0.0], np.cumsum(weights.data)])
+        start, end = totals[weights.indptr[:-1]], totals[weights.indptr[1:]]
+        drawn = start + rng.random((int(n_draws), start.size)) * (end - start)
+        at = np.searchsorted(totals, drawn, side="right") - 1
+        at = np.clip(at, weights.indptr[:-1], weights.indptr[1:] - 1)
+        rows = weights.indices[at]
+        return self._training_outputs(rows)
+
+    def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
+        """Give the outputs of training rows, of shape (n_draws, n), as `predict` would."""
+        raise NotImplementedError
+
+    # Inspection --------------------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in what the splits took off the variance, of shape (p,)."""
+        check_is_fitted(self)
+        gains = self._forest.feature_gains
+        total = gains.sum()
+        return gains / total if total > 0 else gains.copy()
+
+    @property
+    def output_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature for each output, of shape (n_outputs_, p).
+
+        What each feature's splits take off the squared deviations of an output in the leaves'
+        training rows, summed over the trees. A row adds up to 1, or to 0 if no split tells
+        anything about that output.
+        """
+        check_is_fitted(self)
+        offsets = self._targets.channel_offsets
+        gains = np.zeros((self._targets.n_outputs, self.n_features_in_))
+        for t in range(self._forest.n_trees):
+            by_channel = self._forest.tree(t).channel_gains()
+            by_output = np.add.reduceat(by_channel, offsets[:-1], axis=0)
+            totals = by_output.sum(axis=1, keepdims=True)
+            gains += np.divide(by_output, totals, out=np.zeros_like(by_output), where=totals > 0)
+        totals = gains.sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = np.divide(
+            gains, totals, out=np.zeros_like(gains), where=totals > 0
+        )
+        return shares
+
+    @property
+    def estimators_(self) -> Members:
+        """The trees, each as an estimator that shares the arrays of the forest."""
+        check_is_fitted(self)
+        return Members(self)
+
+    def _member(self, t: int) -> SingleTree:
+        """Make an estimator of one tree."""
+        shared = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name in self._member_type._get_param_names()
+        }
+        member = self._member_type(**shared, splitter="random" if self._random_cuts else "best")
+        member._remember(self._features, self._targets)
+        member._remember_tree(self._forest.described_tree(t), None)
+        return member
+
+    # Model files -------------------------------------------------------------------------------
+
+    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        metadata = self._metadata()
+        metadata["entropy"] = self._entropy
+        metadata["trees_per_estimator"] = self._trees_per_estimator
+        if hasattr(self, "oob_score_"):
+            metadata["oob_score_"] = float(self.oob_score_)
+        arrays = self._forest.to_arrays()
+        for name in ("seen", "updated"):
+            arrays[f"tree_{name}_bits"] = np.packbits(getattr(self, f"_{name}"))
+        return arrays, metadata
+
+    @classmethod
+    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
+        forest = Forest.from_arrays(arrays)
+        estimator = cls._from_metadata(
+            metadata, forest.structure.n_features, forest.outputs.n_channels
+        )
+        if not np.array_equal(forest.structure.n_categories, estimator._features.n_categories):
+            raise ValueError("the trees and the features disagree about categories.")
+        if forest.outputs.is_sparse != estimator._targets.is_sparse:
+            raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
+        estimator._forest = forest
+        estimator._entropy = _stored_entropy(metadata["entropy"])
+        per_estimator = int(metadata["trees_per_estimator"])
+        if per_estimator < 1 or forest.n_trees % per_estimator:
+            raise ValueError(f"Expected {forest.n_trees} trees to be a multiple of those per one.")
+        estimator._trees_per_estimator = per_estimator
+        if "oob_score_" in metadata:
+            estimator.oob_score_ = float(metadata["oob_score_"])
+        shape = (forest.n_trees, forest.outputs.n_channels)
+        for name in ("seen", "updated"):
+            bits = arrays.get(f"tree_{name}_bits")
+            if bits is None or bits.dtype != np.uint8 or bits.size != -(-shape[0] * shape[1] // 8):
+                raise ValueError(f"Expected a bit per tree and channel that was {name}.")
+            mask = np.unpackbits(bits, count=shape[0] * shape[1]).reshape(shape)
+            setattr(estimator, f"_{name}", mask.astype(np.bool_))
+        return estimator
+
+
+class Members(Sequence[SingleTree]):
+    """The trees of a forest, made when they are asked for.
+
+    Parameters
+    ----------
+    forest : ForestEstimator
+        Fitted.
+    """
+
+    def __init__(self, forest: ForestEstimator) -> None:
+        self._forest = forest
+
+    def __len__(self) -> int:
+        return self._forest._forest.n_trees
+
+    @overload
+    def __getitem__(self, at: int) -> SingleTree: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[SingleTree]: ...
+    def __getitem__(self, at: int | slice) -> SingleTree | list[SingleTree]:
+        if isinstance(at, slice):
+            return [self[t] for t in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"The forest has {len(self)} trees; got {at}.")
+        return self._forest._member(at % len(self))
+
+
+def _stored_entropy(stored: Any) -> list[int]:
+    if not isinstance(stored, list) or not all(
+        type(number) is int and 0 <= number < 2**32 for number in stored
+    ):
+        raise ValueError(f"Expected a seed as a list of integers; got {stored!r:.80}.")
+    return stored

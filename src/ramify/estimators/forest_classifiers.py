@@ -1,0 +1,380 @@
+"""Forests for classes and labels: random forests, extra trees and bagged trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.estimators.forest import ForestEstimator
+from ramify.estimators.parameters import defaults, documented
+from ramify.estimators.tree import TreeClassifier, log_probabilities
+from ramify.ingest import (
+    Targets,
+    class_weights,
+    combine_weights,
+    decode_classes,
+    ingest_class_targets,
+    split_probabilities,
+)
+from ramify.training import OutOfBag
+
+
+class ForestClassifier(ClassifierMixin, ForestEstimator):
+    """Base of the forests for classes and labels."""
+
+    _member_type = TreeClassifier
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = None,
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        class_weight: Any = None,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.projection = projection
+        self.projection_scope = projection_scope
+        self.aggregation = aggregation
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Classes or labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+
+        Returns
+        -------
+        ForestClassifier
+            Itself.
+        """
+        data = self._read_features(X)
+        targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
+        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
+        weights = combine_weights(
+            self._read_weights(sample_weight, targets),
+            class_weights(self.class_weight, targets),
+        )
+        self._fit(data, targets, weights)
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of the output, or a list of the classes of each output."""
+        check_is_fitted(self)
+        return self._targets.classes_
+
+    def predict(self, X: Any) -> Any:
+        """Predict classes or labels.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
+            The likeliest class; 0 or 1 for labels, sparse if Y was.
+        """
+        channels = _known(self._predict_channels(X))
+        return decode_classes(self._targets, channels)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Predict probabilities.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, 2), (n, c) or (n, d), csr_array of shape (n, d), or list
+            Of the two classes (binary), of each class (multi-class), of label = 1 (multi-label,
+            sparse if Y was), or one array of shape (n, c_j) per output.
+        """
+        channels = _known(self._predict_channels(X))
+        return split_probabilities(self._targets, channels)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict logarithms of probabilities.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray or list of ndarray
+            In the shape of `predict_proba`, always dense.
+        """
+        return log_probabilities(self.predict_proba(X))
+
+    def predict_topk(self, X: Any, k: int = 5) -> Any:
+        """Predict the likeliest labels of each row, without an array of all labels.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        k : int, default=5
+            Largest number of labels per row.
+
+        Returns
+        -------
+        csr_array of shape (n, d)
+            Probabilities of at most k labels per row, those that are not 0; of labels that are
+            equally likely, the first.
+        """
+        check_is_fitted(self)
+        if self._targets.kind != "multilabel":
+            raise ValueError(
+                f"predict_topk is for multi-label problems; y was {self._targets.kind}. Use "
+                "predict_proba."
+            )
+        if not int(k) >= 1:
+            raise ValueError(f"k must be at least 1; got {k!r}.")
+        encoded = self._encode(X)
+        return self._forest.predict_topk(encoded, int(k), self._n_threads())
+
+    def staged_predict(self, X: Any) -> Iterator[Any]:
+        """Predict by the first tree, the first two trees, and so on.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Yields
+        ------
+        ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
+        """
+        for values in self._staged_channels(X):
+            yield decode_classes(self._targets, _known(values))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
+        """Predict probabilities by the first tree, the first two trees, and so on.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Yields
+        ------
+        ndarray, csr_array or list
+            In the shape of `predict_proba`.
+        """
+        for values in self._staged_channels(X):
+            yield split_probabilities(self._targets, _known(values))
+
+    def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
+        values: Any = self._forest.outputs.values
+        if self._forest.outputs.is_sparse:
+            return [decode_classes(self._targets, values[drawn]) for drawn in rows]
+        return np.array([decode_classes(self._targets, values[drawn]) for drawn in rows])
+
+    def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
+        self.oob_decision_function_ = split_probabilities(self._targets, predicted.values)
+        scored = predicted.n_trees > 0
+        if targets.observed is not None and not callable(self.oob_score):
+            first = targets.schema.channel_offsets[:-1]
+            scored = scored & targets.observed[:, first].all(axis=1)
+        rows = np.flatnonzero(scored)
+        guess = decode_classes(self._targets, _known(predicted.values[rows]))
+        truth = decode_classes(self._targets, targets.values[rows])
+        score = self.oob_score if callable(self.oob_score) else _accuracy
+        self.oob_score_ = float(score(truth, guess))
+
+
+def _accuracy(truth: Any, guess: Any) -> float:
+    """Share of rows whose outputs are all right."""
+    wrong = truth != guess
+    if isinstance(wrong, np.ndarray):
+        wrong = wrong.reshape(len(wrong), -1)
+        return float(1.0 - wrong.any(axis=1).mean()) if len(wrong) else float("nan")
+    return float(1.0 - np.mean(np.diff(sparse.csr_array(wrong).indptr) > 0))
+
+
+def _known(values: Any) -> Any:
+    """Take what was never observed as improbable."""
+    return np.nan_to_num(values, copy=False) if isinstance(values, np.ndarray) else values
+
+
+@documented
+class RandomForestClassifier(ForestClassifier):
+    """A random forest for one or many class outputs or labels.
+
+    Every tree is grown on a bootstrap sample of the rows, tries the square root of the number of
+    features at each node, and predicts all outputs. With a `projection`, a tree's splits are
+    chosen on a random view of the outputs: much quicker where there are many labels, and about
+    as accurate.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray, or list of ndarray
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had column names.
+    output_names_ : ndarray of shape (n_outputs_,)
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
+    estimators_ : sequence of TreeClassifier
+        Made when asked for.
+    oob_score_ : float
+    oob_decision_function_ : ndarray, csr_array or list
+        Probabilities of the training rows by the trees that did not see them; only with
+        ``oob_score``.
+
+    See Also
+    --------
+    ExtraTreesClassifier, BaggedTreesClassifier : other ways to make trees differ.
+
+    Examples
+    --------
+    >>> from ramify import RandomForestClassifier, projections
+    >>> from ramify.datasets import make_multilabel
+    >>> X, Y = make_multilabel(n_samples=300, n_labels=20, random_state=0)
+    >>> view = projections.Gaussian(n_components="log")
+    >>> forest = RandomForestClassifier(projection=view, random_state=0).fit(X, Y)
+    >>> forest.predict_proba(X[:2]).shape
+    (2, 20)
+    >>> forest.predict_topk(X[:2], k=3).nnz
+    6
+    """
+
+
+@documented
+@defaults(bootstrap=False)
+class ExtraTreesClassifier(ForestClassifier):
+    """Extremely randomised trees for one or many class outputs or labels.
+
+    Every tree is grown on all rows, with one random cut for each of the features that it tries
+    at a node, of which the best is taken; it predicts all outputs.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray, or list of ndarray
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had column names.
+    output_names_ : ndarray of shape (n_outputs_,)
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
+    estimators_ : sequence of TreeClassifier
+        Made when asked for.
+    oob_score_ : float
+    oob_decision_function_ : ndarray, csr_array or list
+        Only with ``bootstrap=True`` and ``oob_score``.
+
+    See Also
+    --------
+    RandomForestClassifier, BaggedTreesClassifier : other ways to make trees differ.
+
+    Examples
+    --------
+    >>> from ramify import ExtraTreesClassifier
+    >>> from ramify.datasets import make_multilabel
+    >>> X, Y = make_multilabel(n_samples=300, random_state=0)
+    >>> forest = ExtraTreesClassifier(n_estimators=50, random_state=0).fit(X, Y)
+    >>> forest.predict(X[:2]).shape == Y[:2].shape
+    True
+    """
+
+    _random_cuts = True
+
+
+@documented
+@defaults(max_features=None)
+class BaggedTreesClassifier(ForestClassifier):
+    """Bagging of trees for one or many class outputs or labels.
+
+    Every tree is grown on a bootstrap sample of the rows, tries all features at each node, and
+    predicts all outputs.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray, or list of ndarray
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had column names.
+    output_names_ : ndarray of shape (n_outputs_,)
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
+    estimators_ : sequence of TreeClassifier
+        Made when asked for.
+    oob_score_ : float
+    oob_decision_function_ : ndarray, csr_array or list
+        Probabilities of the training rows by the trees that did not see them; only with
+        ``oob_score``.
+
+    See Also
+    --------
+    RandomForestClassifier, ExtraTreesClassifier : other ways to make trees differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify import BaggedTreesClassifier
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> y = np.array(["low"] * 4 + ["high"] * 4)
+    >>> forest = BaggedTreesClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> forest.predict([[0.0], [7.0]])
+    array(['low', 'high'], dtype='<U4')
+    """
