@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -20,6 +21,7 @@ from ramify.training import (
     ForestSettings,
     Member,
     OutOfBag,
+    Race,
     TrainingData,
     predict_out_of_bag,
     progress_bar,
@@ -34,6 +36,8 @@ class ForestEstimator(MultiOutputEstimator):
     _random_cuts = False
     #: What a tree of the forest is as an estimator of its own.
     _member_type: type[SingleTree]
+    projection_: projections.Projection | None
+    max_features_: int | None
 
     # Fitting -----------------------------------------------------------------------------------
 
@@ -50,11 +54,11 @@ class ForestEstimator(MultiOutputEstimator):
             weights=weights,
         )
         old = self._start(data, targets)
-        grower = ForestGrower(training, self._settings(data.shape), self._entropy)
+        settings, members = self._choose(self._settings(data.shape), training, old, n_threads)
+        grower = ForestGrower(training, settings, self._entropy)
         per_estimator = grower.n_trees_per_estimator
-        n_old = 0 if old is None else old.n_trees
+        n_old = len(members) if old is None else old.n_trees
         trees = range(n_old, self.n_estimators * per_estimator)
-        members = []
         with progress_bar(type(self).__name__, len(trees), self.verbose) as advance:
             for member in grower.grow(trees, n_threads):
                 members.append(member)
@@ -74,6 +78,11 @@ class ForestEstimator(MultiOutputEstimator):
                 )
             if self.oob_score:
                 raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
+        if _is_auto(self.projection) and self.projection_scope != "tree":
+            raise ValueError(
+                f"projection='auto' of {name} chooses among views that are drawn for every tree; "
+                f"got projection_scope={self.projection_scope!r}. Use 'tree'."
+            )
         if self.projection_scope == "node" and self.max_leaf_nodes is not None:
             raise ValueError(
                 f"projection_scope='node' of {name} grows trees depth-first and cannot be "
@@ -82,7 +91,7 @@ class ForestEstimator(MultiOutputEstimator):
             )
 
     def _settings(self, shape: tuple[int, int]) -> ForestSettings:
-        projection = projections.resolve(self.projection)
+        projection = None if _is_auto(self.projection) else projections.resolve(self.projection)
         max_samples = None if self.max_samples is None else count(self.max_samples, shape[0])
         return ForestSettings(
             tree=tree_settings(self, shape, self._random_cuts, projection),
@@ -91,6 +100,30 @@ class ForestEstimator(MultiOutputEstimator):
             max_samples=max_samples,
             projection_scope=self.projection_scope,
         )
+
+    def _choose(
+        self,
+        settings: ForestSettings,
+        training: TrainingData,
+        old: Forest | None,
+        n_threads: int,
+    ) -> tuple[ForestSettings, list[Member]]:
+        """Choose the view and the number of features, if that is wanted; keep the trees."""
+        members: list[Member] = []
+        chosen = settings.tree.projection, settings.tree.max_features
+        if _is_auto(self.projection):
+            if old is not None:
+                chosen = self.projection_, self.max_features_
+            else:
+                with progress_bar("choosing a view", 0, self.verbose) as advance:
+                    race = Race(training, settings, self._entropy, n_threads, advance)
+                    winner = race.run()
+                self.auto_results_ = [candidate.describe() for candidate in race.tried]
+                chosen = winner.projection, winner.max_features
+                members = winner.members if settings.bootstrap else []
+        self.projection_, self.max_features_ = chosen
+        tree = replace(settings.tree, projection=chosen[0], max_features=chosen[1])
+        return replace(settings, tree=tree), members
 
     def _start(self, data: BinnedData, targets: Targets) -> Forest | None:
         """Give the trees to go on from, if there are any and that is wanted."""
@@ -331,6 +364,12 @@ class ForestEstimator(MultiOutputEstimator):
     def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         metadata = self._metadata()
         metadata["entropy"] = self._entropy
+        if _is_auto(self.projection):
+            metadata["auto_results_"] = self.auto_results_
+            metadata["max_features_"] = self.max_features_
+            metadata["projection_"] = (
+                None if self.projection_ is None else projections.to_json(self.projection_)
+            )
         metadata["trees_per_estimator"] = self._trees_per_estimator
         if hasattr(self, "oob_score_"):
             metadata["oob_score_"] = float(self.oob_score_)
@@ -351,6 +390,7 @@ class ForestEstimator(MultiOutputEstimator):
             raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
         estimator._forest = forest
         estimator._entropy = _stored_entropy(metadata["entropy"])
+        estimator._restore_choice(metadata)
         per_estimator = int(metadata["trees_per_estimator"])
         if per_estimator < 1 or forest.n_trees % per_estimator:
             raise ValueError(f"Expected {forest.n_trees} trees to be a multiple of those per one.")
@@ -365,6 +405,19 @@ class ForestEstimator(MultiOutputEstimator):
             mask = np.unpackbits(bits, count=shape[0] * shape[1]).reshape(shape)
             setattr(estimator, f"_{name}", mask.astype(np.bool_))
         return estimator
+
+    def _restore_choice(self, metadata: dict[str, Any]) -> None:
+        if not _is_auto(self.projection):
+            shape = self._forest.outputs.n_train, self._features.n_features
+            tree = self._settings(shape).tree
+            self.projection_, self.max_features_ = tree.projection, tree.max_features
+            return
+        stored = metadata["projection_"]
+        self.projection_ = None if stored is None else projections.from_json(stored)
+        self.max_features_ = int(metadata["max_features_"])
+        if not 1 <= self.max_features_ <= self._features.n_features:
+            raise ValueError(f"Expected a number of features; got {self.max_features_}.")
+        self.auto_results_ = list(metadata["auto_results_"])
 
 
 class Members(Sequence[SingleTree]):
@@ -392,6 +445,10 @@ class Members(Sequence[SingleTree]):
         if not -len(self) <= at < len(self):
             raise IndexError(f"The forest has {len(self)} trees; got {at}.")
         return self._forest._member(at % len(self))
+
+
+def _is_auto(projection: Any) -> bool:
+    return isinstance(projection, str) and projection == "auto"
 
 
 def _stored_entropy(stored: Any) -> list[int]:

@@ -269,6 +269,10 @@ class RandomForestClassifier(ForestClassifier):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeClassifier
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_decision_function_ : ndarray, csr_array or list
         Probabilities of the training rows by the trees that did not see them; only with
@@ -315,6 +319,10 @@ class ExtraTreesClassifier(ForestClassifier):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeClassifier
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_decision_function_ : ndarray, csr_array or list
         Only with ``bootstrap=True`` and ``oob_score``.
@@ -359,6 +367,10 @@ class BaggedTreesClassifier(ForestClassifier):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeClassifier
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_decision_function_ : ndarray, csr_array or list
         Probabilities of the training rows by the trees that did not see them; only with

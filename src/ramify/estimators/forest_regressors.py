@@ -234,6 +234,10 @@ class RandomForestRegressor(ForestRegressor):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeRegressor
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_prediction_ : ndarray of shape (n,) or (n, d)
         Predictions of the training rows by the trees that did not see them, NaN where there is
@@ -277,6 +281,10 @@ class ExtraTreesRegressor(ForestRegressor):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeRegressor
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_prediction_ : ndarray of shape (n,) or (n, d)
         Only with ``bootstrap=True`` and ``oob_score``.
@@ -321,6 +329,10 @@ class BaggedTreesRegressor(ForestRegressor):
     output_importances_ : ndarray of shape (n_outputs_, n_features_in_)
     estimators_ : sequence of TreeRegressor
         Made when asked for.
+    projection_ : Projection or None
+    max_features_ : int
+        The view and the number of features that were used; of interest with
+        ``projection='auto'``, which also leaves a table of what it tried in `auto_results_`.
     oob_score_ : float
     oob_prediction_ : ndarray of shape (n,) or (n, d)
         Predictions of the training rows by the trees that did not see them, NaN where there is

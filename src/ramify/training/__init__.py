@@ -1,6 +1,7 @@
 """The training loops: from validated data to fitted models."""
 
 from ramify.training.aggregation import weigh_trees
+from ramify.training.auto import Race
 from ramify.training.data import TrainingData
 from ramify.training.forest import ForestGrower, ForestSettings, Member
 from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
@@ -15,6 +16,7 @@ __all__ = [
     "ForestSettings",
     "Member",
     "OutOfBag",
+    "Race",
     "TrainingData",
     "TreeSettings",
     "cross_validated_level",

@@ -18,7 +18,7 @@ def progress_bar(description: str, total: int, verbose: int) -> Iterator[Callabl
     ----------
     description : str
     total : int
-        Number of steps.
+        Number of steps; 0 if it is not known.
     verbose : int
         0 shows nothing.
 
@@ -51,7 +51,7 @@ def progress_bar(description: str, total: int, verbose: int) -> Iterator[Callabl
         console=Console(file=sys.stderr),
     )
     with bar:
-        task = bar.add_task(description, total=total, shown="")
+        task = bar.add_task(description, total=total or None, shown="")
 
         def advance(n_steps: int = 1, **fields: float) -> None:
             shown = "  ".join(f"{name} {value:.4g}" for name, value in fields.items())
