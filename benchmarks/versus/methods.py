@@ -18,6 +18,11 @@ def call_predict(model: Any, X: Any) -> Any:
     return model.predict(X)
 
 
+def applies_always(case: Case) -> bool:
+    """Take part in every case."""
+    return True
+
+
 @dataclass(frozen=True)
 class Method:
     """One estimator of one library.
@@ -37,6 +42,8 @@ class Method:
         Whether it is ramify's; all others are rivals.
     by_default : bool
         Whether it runs without being asked for.
+    applies : callable
+        Takes a `Case` and tells whether the method takes part in it.
     """
 
     name: str
@@ -47,6 +54,7 @@ class Method:
     distribution: str = ""
     is_ours: bool = False
     by_default: bool = True
+    applies: Callable[[Case], bool] = applies_always
 
     @property
     def package(self) -> str:

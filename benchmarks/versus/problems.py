@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from benchmarks.real_data import REAL_DATA, data_folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,23 @@ def dense_regression(
     return Problem(name, n_train, n_test, n_features, n_outputs, draw)
 
 
+def real_labels(name: str, *, n_train: int) -> Problem:
+    """Describe a public multi-label data set: dense X, sparse Y, a random division per draw."""
+    facts = REAL_DATA[name]
+
+    def draw(number: int) -> Split:
+        folder = data_folder()
+        if folder is None:
+            raise ValueError(f"{name} is not here: set RAMIFY_DATA to the folder of data sets.")
+        data = facts.load(folder)
+        order = np.random.default_rng(number).permutation(facts.n)
+        X: Any = data.X.toarray() if sparse.issparse(data.X) else np.asarray(data.X)
+        Y = sparse.csr_array(data.Y)[order]
+        return Split(X[order[:n_train]], Y[:n_train], X[order[n_train:]], Y[n_train:])
+
+    return Problem(name, n_train, facts.n - n_train, facts.p, facts.d, draw)
+
+
 def _cut(X: NDArray[Any], Y: NDArray[Any], n_train: int) -> tuple[NDArray[Any], ...]:
     """Cut rows into training and test, each with memory of its own."""
     parts = X[:n_train], Y[:n_train], X[n_train:], Y[n_train:]
@@ -89,10 +109,14 @@ PROBLEMS: dict[str, Problem] = {
     for problem in (
         dense_regression("dense-300-8-3", n_train=300, n_test=100, n_features=8, n_outputs=3),
         dense_regression(
+            "dense-9k-61-16", n_train=9_000, n_test=9_000, n_features=61, n_outputs=16
+        ),
+        dense_regression(
             "dense-10k-60-16", n_train=10_000, n_test=10_000, n_features=60, n_outputs=16
         ),
         dense_regression(
             "dense-30k-120-100", n_train=30_000, n_test=10_000, n_features=120, n_outputs=100
         ),
+        real_labels("delicious", n_train=12_920),
     )
 }

@@ -94,7 +94,7 @@ def run(
                 _draw(problem, draw, dtype, data)
                 for case in data_cases:
                     for method in methods:
-                        if (case, method.name) in given_up:
+                        if not method.applies(case) or (case, method.name) in given_up:
                             continue
                         on_start(case, method.name, draw)
                         measured = measure_apart(method, case, draw, data, timeout)

@@ -16,4 +16,11 @@ def r2(Y_true: Any, Y_pred: Any) -> float:
     return float(r2_score(Y_true, Y_pred, multioutput="uniform_average"))
 
 
-METRICS: dict[str, Callable[[Any, Any], float]] = {"r2": r2}
+def lrap(Y_true: Any, scores: Any) -> float:
+    """Return the label ranking average precision, rows without labels left out."""
+    from ramify.metrics import label_ranking_average_precision_score
+
+    return label_ranking_average_precision_score(Y_true, scores, empty_rows="drop")
+
+
+METRICS: dict[str, Callable[[Any, Any], float]] = {"r2": r2, "lrap": lrap}

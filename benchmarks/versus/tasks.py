@@ -37,6 +37,26 @@ TASKS: dict[str, Task] = {
             problems=("dense-10k-60-16", "dense-30k-120-100"),
             metrics=("r2",),
         ),
+        Task(
+            name="forest",
+            settings={
+                f"{kind}-{name}": {"kind": kind, "max_features": width, "n_estimators": 4}
+                for kind in ("rf", "et")
+                for name, width in (("sqrt", "sqrt"), ("all", 1.0))
+            },
+            problems=("dense-9k-61-16", "dense-30k-120-100"),
+            metrics=("r2",),
+        ),
+        Task(
+            name="labels",
+            settings={
+                "all": {"n_components": None, "n_estimators": 20},
+                "ln-d": {"n_components": "log", "n_estimators": 20},
+                "m-25": {"n_components": 25, "n_estimators": 20},
+            },
+            problems=("delicious",),
+            metrics=("lrap",),
+        ),
     )
 }
 
