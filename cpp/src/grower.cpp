@@ -328,6 +328,11 @@ class Grower {
         }
         tree.category_words = std::move(words_);
         tree.rows = std::move(workspace_.rows);
+        // The order of moves that were saved must not show.
+        if (search_.is_incremental())
+            for (const TreeNode& node : tree.nodes)
+                if (node.feature == kNoFeature)
+                    std::sort(tree.rows.begin() + node.begin, tree.rows.begin() + node.end);
         tree.work = search_.work();
         return tree;
     }

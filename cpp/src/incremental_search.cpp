@@ -9,8 +9,8 @@ namespace ramify {
 
 namespace {
 
-// Features with two values that a thread of the team takes at a time.
-constexpr int64_t kPieceFeatures = 32;
+// Features with two values that are searched at a time.
+constexpr int64_t kPieceFeatures = 64;
 
 }  // namespace
 
@@ -136,17 +136,31 @@ void IncrementalSearch::search_other(const SearchNode& node, int32_t feature, ui
         thread.features.search_sparse(node, feature, rank, entries, best);
 }
 
+int64_t IncrementalSearch::n_pieces(const Thread& caller) const {
+    return (caller.two_valued.size() + kPieceFeatures - 1) / kPieceFeatures + caller.others.size();
+}
+
+void IncrementalSearch::search_piece(const SearchNode& node, const Thread& caller, int64_t piece,
+                                     Thread& thread, Split& best) {
+    if (piece < caller.others.size()) {
+        search_other(node, caller.others.features[piece], caller.others.ranks[piece],
+                     caller.entries, thread, best);
+        return;
+    }
+    const int64_t begin = (piece - caller.others.size()) * kPieceFeatures;
+    thread.two_valued_search.search(node, caller.two_valued.features.data() + begin,
+                                    caller.two_valued.ranks.data() + begin,
+                                    std::min(kPieceFeatures, caller.two_valued.size() - begin),
+                                    caller.entries, thread.features.label_sums, best);
+}
+
 Split IncrementalSearch::find(const SearchNode& given, int id) {
     Thread& thread = *threads_[id];
     const SearchNode node = prepare(given, thread);
     Split best = new_split();
-    thread.two_valued_search.search(
-        node, thread.two_valued.features.data(), thread.two_valued.ranks.data(),
-        thread.two_valued.features.size(), thread.entries, thread.features.label_sums, best);
-    for (size_t at = 0; at < thread.others.features.size(); ++at) {
+    for (int64_t piece = 0; piece < n_pieces(thread); ++piece) {
         if (node.range.size() >= kAddsPerCheck) workspace_.interrupt.check();
-        search_other(node, thread.others.features[at], thread.others.ranks[at], thread.entries,
-                     thread, best);
+        search_piece(node, thread, piece, thread, best);
     }
     if (!best.found() && draws_features()) search_remaining(node, thread, best);
     return best;
@@ -155,24 +169,9 @@ Split IncrementalSearch::find(const SearchNode& given, int id) {
 Split IncrementalSearch::find_with_team(const SearchNode& given) {
     Thread& caller = *threads_[0];
     const SearchNode node = prepare(given, caller);
-    const Candidates& two_valued = caller.two_valued;
-    const int64_t n_two_valued = static_cast<int64_t>(two_valued.features.size());
-    const int64_t n_pieces = (n_two_valued + kPieceFeatures - 1) / kPieceFeatures;
-    const int64_t n_others = static_cast<int64_t>(caller.others.features.size());
     std::vector<Split> bests(team_.size(), new_split());
-    team_.parallel_for(n_pieces + n_others, [&](int64_t piece, int id) {
-        Thread& thread = *threads_[id];
-        if (piece >= n_pieces) {
-            const int64_t at = piece - n_pieces;
-            search_other(node, caller.others.features[at], caller.others.ranks[at], caller.entries,
-                         thread, bests[id]);
-            return;
-        }
-        const int64_t begin = piece * kPieceFeatures;
-        const int64_t end = std::min(n_two_valued, begin + kPieceFeatures);
-        thread.two_valued_search.search(node, two_valued.features.data() + begin,
-                                        two_valued.ranks.data() + begin, end - begin,
-                                        caller.entries, thread.features.label_sums, bests[id]);
+    team_.parallel_for(n_pieces(caller), [&](int64_t piece, int id) {
+        search_piece(node, caller, piece, *threads_[id], bests[id]);
     });
     Split best = new_split();
     for (Split& candidate : bests)
@@ -185,20 +184,22 @@ Split IncrementalSearch::find_with_team(const SearchNode& given) {
 // can. Those that list none of its rows cannot, and are not even looked at.
 void IncrementalSearch::search_remaining(const SearchNode& node, Thread& thread, Split& best) {
     const BinnedView& binned = workspace_.binned;
-    std::vector<std::pair<uint64_t, int32_t>> order;
+    auto& waiting = thread.waiting;
+    waiting.clear();
     auto add = [&](int32_t feature) {
-        order.emplace_back(feature_rank(node.seed, feature), feature);
+        waiting.emplace_back(feature_rank(node.seed, feature), feature);
     };
     if (binned.n_sparse > 0) thread.entries.collect(node.range, nullptr);
     for (int32_t slot : thread.entries.touched())
         if (!binned.is_two_valued[slot] || thread.entries.count(slot) < node.range.size())
             add(binned.sparse_features[slot]);
     for (int32_t i = 0; i < binned.n_dense; ++i) add(binned.dense_features[i]);
-    std::sort(order.begin(), order.end());
-    for (size_t at = 0; at < order.size() && !best.found(); ++at) {
-        workspace_.interrupt.check();
-        const int32_t feature = order[at].second, home = workspace_.feature_home[feature];
-        const uint64_t rank = order[at].first;
+    // Nearly always the first will do, so that they are not sorted.
+    while (!waiting.empty() && !best.found()) {
+        std::iter_swap(std::min_element(waiting.begin(), waiting.end()), waiting.end() - 1);
+        const auto [rank, feature] = waiting.back();
+        waiting.pop_back();
+        const int32_t home = workspace_.feature_home[feature];
         if (home < 0 && binned.is_two_valued[~home])
             thread.two_valued_search.search(node, &feature, &rank, 1, thread.entries,
                                             thread.features.label_sums, best);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "label_totals.hpp"
@@ -45,6 +46,7 @@ class IncrementalSearch {
             features.push_back(feature);
             ranks.push_back(rank);
         }
+        int64_t size() const { return static_cast<int64_t>(features.size()); }
         void clear() {
             features.clear();
             ranks.clear();
@@ -60,7 +62,8 @@ class IncrementalSearch {
         std::vector<int32_t> slots;
         std::vector<int32_t> permutation;  // identity between nodes
         std::vector<int64_t> swaps;
-        std::vector<double> sums;  // of the smaller child's channels
+        std::vector<std::pair<uint64_t, int32_t>> waiting;  // rank, feature
+        std::vector<double> sums;                           // of the smaller child's channels
         std::vector<uint32_t> movers;
         PartitionScratch partition;
     };
@@ -79,6 +82,10 @@ class IncrementalSearch {
     void add_candidate(int32_t feature, uint64_t rank, Thread& thread);
     void search_other(const SearchNode& node, int32_t feature, uint64_t rank,
                       const SparseEntries& entries, Thread& thread, Split& best);
+    // The candidates of `caller` in pieces that any thread may take.
+    int64_t n_pieces(const Thread& caller) const;
+    void search_piece(const SearchNode& node, const Thread& caller, int64_t piece, Thread& thread,
+                      Split& best);
     void search_remaining(const SearchNode& node, Thread& thread, Split& best);
     // Rows of the smaller child, by their places in the node; true if it is the left one.
     bool list_movers(const NodeRange& range, const Split& split, Thread& thread);

@@ -32,6 +32,7 @@ template <typename Visit>
 void SparseEntries::each_entry(const NodeRange& range, Visit&& visit) const {
     const BinnedView& binned = workspace_.binned;
     for (int64_t i = range.begin; i < range.end; ++i) {
+        if ((i - range.begin) % kRowsPerCheck == kRowsPerCheck - 1) workspace_.interrupt.check();
         const int32_t row = workspace_.rows[i];
         for (int64_t e = binned.sparse_indptr[row]; e < binned.sparse_indptr[row + 1]; ++e)
             visit(i, binned.sparse_slot[e], e);
@@ -52,9 +53,11 @@ void SparseEntries::collect(const NodeRange& range, const std::vector<int32_t>* 
 void SparseEntries::collect_by_row(const NodeRange& range, const std::vector<int32_t>* slots) {
     if (slots)
         for (int32_t slot : *slots) wanted_[slot] = 1;
-    each_entry(range, [&](int64_t, int32_t slot, int64_t) {
+    found_.clear();
+    each_entry(range, [&](int64_t position, int32_t slot, int64_t entry) {
         if (slots && !wanted_[slot]) return;
         if (count_[slot]++ == 0) touched_.push_back(slot);
+        found_.push_back({slot, static_cast<uint32_t>(position - range.begin), entry});
     });
     int64_t total = 0;
     for (int32_t slot : touched_) {
@@ -64,12 +67,11 @@ void SparseEntries::collect_by_row(const NodeRange& range, const std::vector<int
     }
     rows_.resize(total);
     if (has_codes_) codes_.resize(total);
-    each_entry(range, [&](int64_t position, int32_t slot, int64_t entry) {
-        if (slots && !wanted_[slot]) return;
-        const int64_t at = begin_[slot] + count_[slot]++;
-        rows_[at] = static_cast<uint32_t>(position - range.begin);
-        if (has_codes_) codes_[at] = workspace_.binned.sparse_code[entry];
-    });
+    for (const Found& found : found_) {
+        const int64_t at = begin_[found.slot] + count_[found.slot]++;
+        rows_[at] = found.place;
+        if (has_codes_) codes_[at] = workspace_.binned.sparse_code[found.entry];
+    }
     if (slots)
         for (int32_t slot : *slots) wanted_[slot] = 0;
 }

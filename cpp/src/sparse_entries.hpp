@@ -37,6 +37,12 @@ class SparseEntries {
         int64_t n_vain = 0;           // entries that were looked up in vain
     };
 
+    struct Found {
+        int32_t slot;
+        uint32_t place;  // of the row in the node
+        int64_t entry;
+    };
+
     template <typename Visit>
     void each_entry(const NodeRange& range, Visit&& visit) const;
     void collect_by_row(const NodeRange& range, const std::vector<int32_t>* slots);
@@ -52,6 +58,7 @@ class SparseEntries {
     std::vector<int64_t> begin_, count_;
     std::vector<uint8_t> wanted_;
     std::vector<int32_t> touched_;
+    std::vector<Found> found_;
     std::vector<uint32_t> rows_, codes_;
     std::vector<Listing> listings_;  // nested; those from n_listings_ on wait to be used again
     size_t n_listings_ = 0;
