@@ -94,5 +94,6 @@ auto without_gil(Body&& body) {
 void init_grower(nb::module_& module);
 void init_predictor(nb::module_& module);
 void init_binning(nb::module_& module);
+void init_leaf_rows(nb::module_& module);
 
 }  // namespace ramify::bindings
