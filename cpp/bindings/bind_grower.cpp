@@ -118,6 +118,10 @@ class Binned {
         for (int64_t slot = 0; slot < n_sparse; ++slot)
             require(is_bin(slot, sparse_default_.data()[slot]),
                     "a default code is not one of its feature's bins");
+        is_two_valued_.resize(n_sparse);
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            is_two_valued_[slot] = view_.n_bins(sparse_features_.data()[slot]) <= 2 &&
+                                   sparse_default_.data()[slot] != kMissingU32;
         const int32_t* slots = sparse_slot_.data();
         for (int64_t row = 0; row < view_.n_rows; ++row) {
             if (row % 4096 == 0) interrupt.check();
@@ -125,6 +129,7 @@ class Binned {
                 require(e == sparse_indptr_.data()[row] || slots[e] > slots[e - 1],
                         "sparse_slot must rise within a row");
                 const uint32_t code = sparse_code_.data()[e];
+                if (code == kMissingU32) is_two_valued_[slots[e]] = 0;
                 require(is_bin(slots[e], code) && code != sparse_default_.data()[slots[e]],
                         "a sparse code is not one of its feature's bins, or is its default");
             }
@@ -135,6 +140,7 @@ class Binned {
         view_.sparse_indptr = sparse_indptr_.data();
         view_.sparse_slot = slots;
         view_.sparse_code = sparse_code_.data();
+        view_.is_two_valued = is_two_valued_.data();
     }
 
     Vector<uint8_t> is_categorical_;
@@ -148,6 +154,7 @@ class Binned {
     Vector<int64_t> sparse_indptr_;
     Vector<int32_t> sparse_slot_;
     Vector<uint32_t> sparse_code_;
+    std::vector<uint8_t> is_two_valued_;
     BinnedView view_;
 };
 

@@ -101,5 +101,6 @@ void init_grower(nb::module_& module);
 void init_predictor(nb::module_& module);
 void init_binning(nb::module_& module);
 void init_rows(nb::module_& module);
+void init_leaf_rows(nb::module_& module);
 
 }  // namespace ramify::bindings

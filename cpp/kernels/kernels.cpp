@@ -1,6 +1,7 @@
 // Compiled once per instruction set (RAMIFY_ISA); see dispatch.cpp for the choice.
 #include "ramify/kernels.hpp"
 
+#include "kernels/columns.inl"
 #include "kernels/find_bins.inl"
 #include "kernels/flags.inl"
 #include "kernels/histogram.inl"
@@ -27,6 +28,7 @@ constexpr Kernels table() {
     kernels.split_list = split_list;
     kernels.subset_norms = subset_norms<N>;
     kernels.flagged_norms = flagged_norms<N>;
+    kernels.sum_columns = sum_columns<N>;
     kernels.find_bins = find_bins;
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;

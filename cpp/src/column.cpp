@@ -108,42 +108,6 @@ void Column::clear() {
     n_default = 0;
 }
 
-void SparseEntries::collect(const Workspace& workspace, const NodeRange& range,
-                            const std::vector<int32_t>* slots) {
-    const BinnedView& binned = workspace.binned;
-    for (int32_t slot : touched_) count_[slot] = 0;
-    touched_.clear();
-    if (slots)
-        for (int32_t slot : *slots) wanted_[slot] = 1;
-    auto each_entry = [&](auto&& visit) {
-        for (int64_t i = range.begin; i < range.end; ++i) {
-            const int32_t row = workspace.rows[i];
-            for (int64_t e = binned.sparse_indptr[row]; e < binned.sparse_indptr[row + 1]; ++e) {
-                const int32_t slot = binned.sparse_slot[e];
-                if (!slots || wanted_[slot]) visit(i - range.begin, slot, binned.sparse_code[e]);
-            }
-        }
-    };
-    each_entry([&](int64_t, int32_t slot, uint32_t) {
-        if (count_[slot]++ == 0) touched_.push_back(slot);
-    });
-    int64_t total = 0;
-    for (int32_t slot : touched_) {
-        begin_[slot] = total;
-        total += count_[slot];
-        count_[slot] = 0;
-    }
-    rows_.resize(total);
-    codes_.resize(total);
-    each_entry([&](int64_t position, int32_t slot, uint32_t code) {
-        const int64_t at = begin_[slot] + count_[slot]++;
-        rows_[at] = static_cast<uint32_t>(position);
-        codes_[at] = code;
-    });
-    if (slots)
-        for (int32_t slot : *slots) wanted_[slot] = 0;
-}
-
 void read_dense(const Workspace& workspace, const NodeRange& range, int32_t home, Column& column,
                 ColumnScratch& scratch) {
     column.clear();

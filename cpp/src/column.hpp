@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sparse_entries.hpp"
 #include "workspace.hpp"
 
 namespace ramify {
@@ -29,26 +30,6 @@ struct Column {
         return n_below < n_groups() || n_default == 0 ? codes.back() : default_code;
     }
     void clear();
-};
-
-// A node's entries of the sparse features, feature by feature.
-class SparseEntries {
-  public:
-    explicit SparseEntries(int32_t n_slots) : begin_(n_slots), count_(n_slots), wanted_(n_slots) {}
-
-    // slots: the features to collect, or null for all of them.
-    void collect(const Workspace& workspace, const NodeRange& range,
-                 const std::vector<int32_t>* slots);
-    const std::vector<int32_t>& touched() const { return touched_; }
-    int64_t count(int32_t slot) const { return count_[slot]; }
-    const uint32_t* rows(int32_t slot) const { return rows_.data() + begin_[slot]; }
-    const uint32_t* codes(int32_t slot) const { return codes_.data() + begin_[slot]; }
-
-  private:
-    std::vector<int64_t> begin_, count_;
-    std::vector<uint8_t> wanted_;
-    std::vector<int32_t> touched_;
-    std::vector<uint32_t> rows_, codes_;
 };
 
 struct ColumnScratch {

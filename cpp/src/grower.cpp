@@ -95,7 +95,7 @@ class Grower {
     // Sums and best split of one node, by all threads.
     void open_with_team(OpenNode& node) {
         const bool is_best_first = params_.max_leaf_nodes > 0;
-        node.totals = search_.summarise(node.range, 0, false);
+        if (node.totals.n_rows == 0) node.totals = search_.summarise(node.range, 0, false);
         if (node.id == 0) note_root(node.totals);
         record(nodes_[node.id], node.range, node.totals);
         if (!can_split(node.range, node.depth) || is_pure(node.totals)) return;
@@ -103,7 +103,14 @@ class Grower {
             node.histograms = search_.new_histograms();
         const SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
         node.split = search_.find_with_team(view, node.histograms.get());
-        node.totals = {};  // q numbers that nobody needs while the node waits
+        // q numbers that nobody needs while the node waits
+        if (!search_.is_incremental()) node.totals = {};
+    }
+
+    void summarise_children(OpenNode& parent, OpenNode& left, OpenNode& right) {
+        if (search_.is_incremental())
+            search_.summarise_children(parent.range, parent.totals, left.range, right.range, 0,
+                                       left.totals, right.totals);
     }
 
     // Both children of a node with histograms: one pass builds the smaller, subtraction the other.
@@ -181,6 +188,7 @@ class Grower {
                 continue;
             }
             node.histograms.reset();
+            summarise_children(node, children[0], children[1]);
             for (OpenNode& child : children) {
                 if (child.range.size() <= search_.subtree_rows()) {
                     subtrees.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
@@ -224,9 +232,8 @@ class Grower {
         Split split;
     };
 
-    // Sums of a node; true if it may be split.
-    bool open_in_subtree(Subtree& subtree, SubtreeNode& node, int thread) {
-        node.totals = search_.summarise(node.range, thread, false);
+    // Notes the sums of a node; true if it may be split.
+    bool open_in_subtree(Subtree& subtree, SubtreeNode& node) {
         if (subtree.id == 0 && node.id == 0) note_root(node.totals);
         record(subtree.nodes[node.id], node.range, node.totals);
         return can_split(node.range, node.depth) && !is_pure(node.totals);
@@ -239,7 +246,8 @@ class Grower {
         stack[0].seed = subtree.seed;
         subtree.nodes.emplace_back();
         search_.start_subtree(subtree.range, thread);
-        if (!open_in_subtree(subtree, stack[0], thread)) stack.clear();
+        stack[0].totals = search_.summarise(subtree.range, thread, false);
+        if (!open_in_subtree(subtree, stack[0])) stack.clear();
         while (!stack.empty()) {
             team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
@@ -254,11 +262,17 @@ class Grower {
             subtree.nodes[node.id].left = left.id;
             subtree.nodes[node.id].right = right.id;
             subtree.nodes.resize(subtree.nodes.size() + 2);
-            const bool go_left = open_in_subtree(subtree, left, thread);
-            const bool go_right = open_in_subtree(subtree, right, thread);
+            search_.summarise_children(node.range, node.totals, left.range, right.range, thread,
+                                       left.totals, right.totals);
+            const bool go_left = open_in_subtree(subtree, left);
+            const bool go_right = open_in_subtree(subtree, right);
             if (go_left || go_right) search_.split_lists(node.range, thread);
+            // The larger child goes first where its sums are derived from its parent's.
+            const bool right_first =
+                search_.is_incremental() && right.range.size() > left.range.size();
+            if (go_left && right_first) stack.push_back(std::move(left));
             if (go_right) stack.push_back(std::move(right));
-            if (go_left) stack.push_back(std::move(left));
+            if (go_left && !right_first) stack.push_back(std::move(left));
         }
         search_.stop_subtree(thread);
     }
@@ -286,6 +300,7 @@ class Grower {
             OpenNode left, right;
             divide(nodes_[node.id], node, words_, 0, left, right);
             add_children(node.id, left, right);
+            summarise_children(node, left, right);
             open_with_team(left);
             open_with_team(right);
             offer(std::move(left));
@@ -313,6 +328,11 @@ class Grower {
         }
         tree.category_words = std::move(words_);
         tree.rows = std::move(workspace_.rows);
+        // The order of moves that were saved must not show.
+        if (search_.is_incremental())
+            for (const TreeNode& node : tree.nodes)
+                if (node.feature == kNoFeature)
+                    std::sort(tree.rows.begin() + node.begin, tree.rows.begin() + node.end);
         tree.work = search_.work();
         return tree;
     }

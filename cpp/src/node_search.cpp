@@ -26,7 +26,7 @@ NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& den
       list_search(workspace),
       lists(workspace, dense_numeric),
       cuts(workspace),
-      entries(workspace.binned.n_sparse),
+      entries(workspace),
       permutation(workspace.params.max_features < workspace.binned.n_features
                       ? workspace.binned.n_features
                       : 0) {
@@ -37,6 +37,11 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     : workspace_(workspace), team_(team) {
     const bool is_automatic = workspace.params.histogram_min_rows == 0;
     histogram_min_rows_ = is_automatic ? kHistogramMinRows : workspace.params.histogram_min_rows;
+    if (workspace.is_incremental) {
+        incremental_ = std::make_unique<IncrementalSearch>(workspace, team);
+        if (!workspace.channels.is_sparse()) workspace.load({0, workspace.n_rows}, resident_);
+        return;
+    }
     for (int i = 0; i < team.size(); ++i)
         threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_));
     const BinnedView& binned = workspace.binned;
@@ -45,11 +50,9 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
         (binned.is_categorical[feature] ? dense_other_ : dense_numeric_).push_back(feature);
     }
     histograms_possible_ = binned.codes_u8 && !workspace.params.random_cuts &&
-                           !workspace.params.double_precision && !workspace.channels.is_sparse() &&
-                           !dense_numeric_.empty();
+                           !workspace.params.double_precision && !dense_numeric_.empty();
     simple_possible_ = is_automatic && binned.codes_u8 && !workspace.params.double_precision &&
-                       !workspace.channels.is_sparse() && !workspace.per_channel() &&
-                       workspace.params.l2_regularization == 0.0;
+                       !workspace.per_channel() && workspace.params.l2_regularization == 0.0;
     lists_possible_ = simple_possible_ && histograms_possible_ && !draws_features();
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
@@ -65,8 +68,7 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     is_lazy_ = histograms_possible_ && !other_features_ && !draws_features() &&
                !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
                histogram_min_rows_ <= subtree_rows();
-    if (!is_lazy_ && !workspace.channels.is_sparse())
-        workspace.load({0, workspace.n_rows}, resident_);
+    if (!is_lazy_) workspace.load({0, workspace.n_rows}, resident_);
 }
 
 bool NodeSearch::uses_histograms(int64_t n_rows) const {
@@ -82,6 +84,7 @@ std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {
 }
 
 void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
+    if (incremental_) return;
     Thread& state = *threads_[thread];
     state.is_in_subtree = true;
     if (is_lazy_) workspace_.load(subtree, state.store);
@@ -90,33 +93,49 @@ void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
 }
 
 void NodeSearch::stop_subtree(int thread) {
+    if (incremental_) return incremental_->forget(thread);
     threads_[thread]->lists.stop();
     threads_[thread]->is_in_subtree = false;
 }
 
 void NodeSearch::release_large_buffers() {
+    if (incremental_) incremental_->forget(0);
     block_ = {};
     tile_scores_ = {};
     sibling_scores_ = {};
 }
 
 int64_t NodeSearch::partition(const NodeRange& range, const Split& split, int thread) {
+    if (incremental_) return incremental_->partition(range, split, store_of(thread), thread);
     return workspace_.partition(range, split, store_of(thread), threads_[thread]->partition);
 }
 
 void NodeSearch::split_lists(const NodeRange& range, int thread) {
+    if (incremental_) return;
     Thread& state = *threads_[thread];
     if (state.lists.is_active()) state.lists.split(range, state.partition.left);
 }
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
+    if (incremental_) return incremental_->summarise(range, store_of(thread), thread);
     // A child's histogram may be its parent's minus its sibling's: all three must then be sums of
     // the same numbers, so nodes that take part are not centred. None does within a subtree.
     const bool centre =
         threads_[thread]->is_in_subtree || !(is_subtracted || keeps_histograms(range.size()));
     const bool walks = !uses_histograms(range.size()) || other_features_ || draws_features();
-    return workspace_.summarise(range, store_of(thread), centre, walks,
-                                threads_[thread]->features.label_sums);
+    return workspace_.summarise(range, store_of(thread), centre, walks);
+}
+
+void NodeSearch::summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
+                                    const NodeRange& left, const NodeRange& right, int thread,
+                                    NodeTotals& left_totals, NodeTotals& right_totals) {
+    if (incremental_) {
+        incremental_->summarise_children(parent, parent_totals, left, right, store_of(thread),
+                                         thread, left_totals, right_totals);
+        return;
+    }
+    left_totals = summarise(left, thread, false);
+    right_totals = summarise(right, thread, false);
 }
 
 bool NodeSearch::is_histogram_feature(int32_t feature) const {
@@ -150,7 +169,7 @@ NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
         for (int32_t feature : dense_numeric_) add_candidate(plan, feature, rank(feature), n_rows);
     for (int32_t feature : dense_other_) add_candidate(plan, feature, rank(feature), n_rows);
     if (workspace_.binned.n_sparse > 0) {
-        thread.entries.collect(workspace_, node.range, nullptr);
+        thread.entries.collect(node.range, nullptr);
         for (int32_t slot : thread.entries.touched()) {
             const int32_t feature = workspace_.binned.sparse_features[slot];
             add_candidate(plan, feature, rank(feature), n_rows);
@@ -175,7 +194,7 @@ NodeSearch::Plan NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) 
     }
     for (size_t k = swaps.size(); k-- > 0;)
         std::swap(thread.permutation[swaps[k].first], thread.permutation[swaps[k].second]);
-    if (!slots.empty()) thread.entries.collect(workspace_, node.range, &slots);
+    if (!slots.empty()) thread.entries.collect(node.range, &slots);
     return plan;
 }
 
@@ -210,7 +229,7 @@ void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t 
 // None of the drawn features can split the node: go on drawing, one by one, until one can.
 void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split& best) const {
     const int64_t p = workspace_.binned.n_features;
-    if (workspace_.binned.n_sparse > 0) thread.entries.collect(workspace_, node.range, nullptr);
+    if (workspace_.binned.n_sparse > 0) thread.entries.collect(node.range, nullptr);
     std::vector<int32_t> permutation(p);
     std::iota(permutation.begin(), permutation.end(), 0);
     for (int64_t i = 0; i < p && !best.found(); ++i) {
@@ -226,6 +245,7 @@ void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split&
 }
 
 Split NodeSearch::find(const SearchNode& node, int thread_id) {
+    if (incremental_) return incremental_->find(node, thread_id);
     Thread& thread = *threads_[thread_id];
     Split best = new_split();
     if (thread.lists.is_active()) {
@@ -321,6 +341,7 @@ void NodeSearch::search_tiles_with_team(const SearchNode& node,
 }
 
 Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
+    if (incremental_) return incremental_->find_with_team(node);
     Thread& caller = *threads_[0];
     const Plan plan = plan_of(node, caller);
     Split best = new_split();
@@ -368,7 +389,7 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
 }
 
 uint64_t NodeSearch::work() const {
-    uint64_t total = 0;
+    uint64_t total = incremental_ ? incremental_->work() : 0;
     for (const auto& thread : threads_)
         total += thread->features.work + thread->histograms.work + thread->list_search.work() +
                  thread->cuts.work();

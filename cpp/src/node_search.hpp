@@ -7,6 +7,7 @@
 
 #include "cut_search.hpp"
 #include "histogram_search.hpp"
+#include "incremental_search.hpp"
 #include "list_search.hpp"
 #include "presorted.hpp"
 #include "ramify/parallel.hpp"
@@ -20,12 +21,19 @@ class NodeSearch {
 
     // Where a node's channels are: null while they are only at the source (large nodes).
     ChannelStore* store_of(int thread) {
+        if (incremental_) return &resident_;
         Thread& state = *threads_[thread];
         return state.is_in_subtree && is_lazy_ ? &state.store : is_lazy_ ? nullptr : &resident_;
     }
     // Sums of the node, ready for `find`; centres the node's channels unless histograms of them
     // are subtracted.
     NodeTotals summarise(const NodeRange& range, int thread, bool is_subtracted);
+    // Whether the sums of children are derived from those of their parent, which must be kept.
+    bool is_incremental() const { return workspace_.is_incremental; }
+    // Sums of both children of a node that was parted; its own are used up.
+    void summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
+                            const NodeRange& left, const NodeRange& right, int thread,
+                            NodeTotals& left_totals, NodeTotals& right_totals);
 
     // The best split by one thread (inside a parallel region), or by the whole team.
     Split find(const SearchNode& node, int thread);
@@ -50,6 +58,7 @@ class NodeSearch {
     // Subtrees of at most this many rows are grown by one thread each, from presorted lists. An
     // eighth of the rows, so that the lists of a subtree take half the memory of all codes.
     int64_t subtree_rows() const {
+        if (workspace_.is_incremental) return kIncrementalSubtreeRows;
         return workspace_.n_rows <= kMostSubtreeRows
                    ? workspace_.n_rows
                    : std::clamp(workspace_.n_rows / 8, int64_t{1024}, kMostSubtreeRows);
@@ -62,6 +71,7 @@ class NodeSearch {
 
   private:
     static constexpr int64_t kMostSubtreeRows = kMaxListRows;
+    static constexpr int64_t kIncrementalSubtreeRows = 1 << 15;
 
     struct Thread {
         Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric);
@@ -119,7 +129,8 @@ class NodeSearch {
 
     Workspace& workspace_;
     ThreadTeam& team_;
-    std::vector<std::unique_ptr<Thread>> threads_;
+    std::vector<std::unique_ptr<Thread>> threads_;      // none if the search is incremental
+    std::unique_ptr<IncrementalSearch> incremental_;    // else null
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
     // Channels of all rows; empty if they are loaded as needed, which takes a fraction of the

@@ -25,6 +25,12 @@ struct Split {
     // divide the rows alike differ by rounding, which must not choose between them.
     bool is_exact = false;
 
+    // Whether a row with this code of the split's feature goes left.
+    bool sends_left(uint32_t code, uint32_t missing_code) const {
+        if (code == missing_code) return missing_left;
+        if (is_categorical) return category_words[code >> 5] >> (code & 31) & 1;
+        return code <= left_code;
+    }
     bool found() const { return feature != kNoFeature; }
     bool beaten_by(double other_gain, uint64_t other_rank) const {
         const double other_key = key_of(other_gain), key = key_of(gain);

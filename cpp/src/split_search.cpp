@@ -207,12 +207,14 @@ void FeatureSearch::walk_groups(const SearchNode& node, const uint32_t* order,
                                 Accept&& accept) {
     if (n_groups == 0) return;
     norms_.resize(n_groups);
-    if (workspace_.channels.is_sparse())
+    const bool has_labels = workspace_.channels.is_sparse();
+    if (has_labels)
         walk_labels(node, order, ends, n_groups, with_missing);
     else
         walk_norms(node, order, ends, n_groups, with_missing);
     Side side;
-    if (with_missing) side = side_of(node, column_.missing.data(), column_.missing.size());
+    if (with_missing)
+        side = side_of(node, column_.missing.data(), column_.missing.size(), !has_labels);
     uint32_t begin = 0;
     const bool counts_suffice =
         workspace_.channels.policy == HessianPolicy::unit && node.totals->centred;
@@ -221,10 +223,10 @@ void FeatureSearch::walk_groups(const SearchNode& node, const uint32_t* order,
             side.n_rows += ends[j] - begin;
             side.weight = static_cast<double>(side.n_rows);
         } else {
-            const Side group = side_of(node, order + begin, ends[j] - begin);
+            const Side group = side_of(node, order + begin, ends[j] - begin, !has_labels);
             side.n_rows += group.n_rows;
             side.weight += group.weight;
-            side.product += group.product;
+            side.product = has_labels ? label_products_[j] : side.product + group.product;
         }
         if (large_enough(node, side.n_rows)) accept(j, side, gain_of(node, side, norms_[j]));
     }
@@ -246,7 +248,7 @@ void FeatureSearch::walk_norms(const SearchNode& node, const uint32_t* order, co
     task.partial = partial_.data();
     task.norms = norms_.data();
     work += (uint64_t{ends[n_groups - 1]} + task.n_initial) * workspace_.channels.n_channels;
-    const bool exact = workspace_.params.double_precision;
+    const bool exact = workspace_.params.double_precision || workspace_.is_incremental;
     if (!workspace_.per_channel()) {
         (exact ? kernels_.walk_double : kernels_.walk)(task);
         return;
@@ -265,7 +267,8 @@ void FeatureSearch::walk_norms(const SearchNode& node, const uint32_t* order, co
 void FeatureSearch::walk_labels(const SearchNode& node, const uint32_t* order,
                                 const uint32_t* ends, size_t n_groups, bool with_missing) {
     const ChannelsView& labels = workspace_.channels;
-    double norm = 0.0;
+    label_products_.resize(n_groups);
+    double norm = 0.0, product = 0.0;
     auto add = [&](uint32_t position) {
         const int64_t at = node.range.begin + position;
         const double weight = workspace_.row_weight(at);
@@ -276,6 +279,7 @@ void FeatureSearch::walk_labels(const SearchNode& node, const uint32_t* order,
             double& sum = label_sums[labels.indices[e]];
             norm += value * (2.0 * sum + value);
             sum += value;
+            product += value * node.label_totals[labels.indices[e]];
         }
     };
     auto clear = [&](uint32_t position) {
@@ -289,14 +293,15 @@ void FeatureSearch::walk_labels(const SearchNode& node, const uint32_t* order,
     for (size_t j = 0; j < n_groups; ++j) {
         for (; i < ends[j]; ++i) add(order[i]);
         norms_[j] = norm;
+        label_products_[j] = product;
     }
     if (with_missing)
         for (uint32_t position : column_.missing) clear(position);
     for (i = 0; i < ends[n_groups - 1]; ++i) clear(order[i]);
 }
 
-FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_t* rows,
-                                           size_t n) const {
+FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_t* rows, size_t n,
+                                           bool with_product) const {
     Side side;
     side.n_rows = static_cast<int64_t>(n);
     if (workspace_.per_channel()) return side;
@@ -306,9 +311,14 @@ FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_
         for (size_t i = 0; i < n; ++i)
             side.weight += workspace_.weights[node.range.begin + rows[i]];
     }
-    if (!node.totals->centred)
-        for (size_t i = 0; i < n; ++i)
-            side.product += workspace_.products[node.range.begin + rows[i]];
+    if (!with_product || node.totals->centred) return side;
+    for (size_t i = 0; i < n; ++i) {
+        const int64_t at = node.range.begin + rows[i];
+        side.product +=
+            workspace_.is_incremental
+                ? workspace_.product_of(at, node.store, *node.totals, node.label_totals)
+                : workspace_.products[at];
+    }
     return side;
 }
 

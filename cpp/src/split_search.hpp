@@ -17,6 +17,7 @@ struct SearchNode {
     const NodeTotals* totals = nullptr;
     uint64_t seed = 0;
     ChannelStore* store = nullptr;
+    const double* label_totals = nullptr;  // (n_channels,) G; sparse labels only
 };
 
 // More categories than this in a node are ordered along their main axis instead of one by one.
@@ -59,7 +60,9 @@ class FeatureSearch {
                     size_t n_groups, bool with_missing);
     void walk_labels(const SearchNode& node, const uint32_t* order, const uint32_t* ends,
                      size_t n_groups, bool with_missing);
-    Side side_of(const SearchNode& node, const uint32_t* rows, size_t n) const;
+    // with_product: only where the node is not centred.
+    Side side_of(const SearchNode& node, const uint32_t* rows, size_t n,
+                 bool with_product = true) const;
     double gain_of(const SearchNode& node, const Side& side, double norm) const;
     bool large_enough(const SearchNode& node, int64_t n_side) const;
     void keep_numeric(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
@@ -73,7 +76,7 @@ class FeatureSearch {
     const Kernels& kernels_;
     Column column_;
     ColumnScratch scratch_;
-    std::vector<double> norms_;
+    std::vector<double> norms_, label_products_;
     std::vector<float> partial_;
     std::vector<uint32_t> reversed_, reversed_ends_;
     // Categories of the node: sums of channels (k, width), weights, counts, products.

@@ -13,9 +13,18 @@ namespace {
 // Deviations this small a share of the squares they are a difference of are rounding errors: of
 // the float32 channels (6e-8, squared), and of the sums.
 constexpr double kRoundingShare = 1e-12;
-constexpr int64_t kRowsPerCheck = 1 << 16;
 // Sums are made of partial sums over this many rows, which keeps their rounding errors few.
 constexpr int64_t kChunk = 256;
+
+// More sparse features than this to a dense one: what the dense ones cost is of no account.
+constexpr int64_t kSparsePerDense = 8;
+
+// Whether nodes are searched by IncrementalSearch.
+bool chooses_incremental(const BinnedView& binned, const ChannelsView& channels) {
+    if (channels.is_sparse()) return true;
+    return channels.policy != HessianPolicy::per_channel && binned.n_sparse > 0 &&
+           binned.n_sparse >= kSparsePerDense * binned.n_dense;
+}
 
 // Sum of squared deviations from the mean; all three are sums of weighted values.
 double deviations(double square, double sum, double weight) {
@@ -79,14 +88,19 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
       lanes(block_lanes(channels_.n_channels)),
       n_blocks(channels_.is_sparse() ? 0 : (channels_.n_channels + lanes - 1) / lanes),
       n_rows(n_rows_),
+      is_incremental(chooses_incremental(binned_, channels_)),
       rows(rows_, rows_ + n_rows_),
-      products(n_rows_),
+      products(is_incremental ? 0 : n_rows_),
       feature_home(binned_.n_features) {
     for (int32_t i = 0; i < binned.n_dense; ++i) feature_home[binned.dense_features[i]] = i;
     for (int32_t i = 0; i < binned.n_sparse; ++i) feature_home[binned.sparse_features[i]] = ~i;
     if (channels.policy == HessianPolicy::shared) {
         weights.resize(n_rows);
         for (int64_t i = 0; i < n_rows; ++i) weights[i] = channels.hessian[rows[i]];
+    }
+    if (is_incremental) {
+        position.resize(binned.n_rows, -1);
+        for (int64_t i = 0; i < n_rows; ++i) position[rows[i]] = static_cast<int32_t>(i);
     }
 }
 
@@ -157,13 +171,9 @@ Blocks Workspace::hessian_blocks(ChannelStore& store, const NodeRange& range) co
 }
 
 NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, bool centre,
-                                bool need_products, std::vector<double>& label_sums) {
+                                bool need_products) {
     NodeTotals totals;
     totals.n_rows = range.size();
-    if (channels.is_sparse()) {
-        summarise_sparse(range, totals, label_sums);
-        return totals;
-    }
     if (per_channel())
         summarise_per_channel(range, *store, totals);
     else
@@ -265,37 +275,6 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
     totals.weight = all_weights / channels.n_channels;
 }
 
-void Workspace::summarise_sparse(const NodeRange& range, NodeTotals& totals,
-                                 std::vector<double>& label_sums) {
-    double square = 0.0;
-    auto check = [&](int64_t position) {
-        if (position % kRowsPerCheck == 0) interrupt.check();
-    };
-    for (int64_t i = range.begin; i < range.end; ++i) {
-        check(i);
-        const double weight = row_weight(i);
-        totals.weight += weight;
-        for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e) {
-            label_sums[channels.indices[e]] += weight * channels.data[e];
-            square += weight * channels.data[e] * channels.data[e];
-        }
-    }
-    for (int64_t i = range.begin; i < range.end; ++i) {
-        check(i);
-        double product = 0.0;
-        for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e)
-            product += label_sums[channels.indices[e]] * channels.data[e];
-        products[i] = row_weight(i) * product;
-        totals.norm += products[i];
-    }
-    for (int64_t i = range.begin; i < range.end; ++i)
-        for (int64_t e = channels.indptr[rows[i]]; e < channels.indptr[rows[i] + 1]; ++e)
-            label_sums[channels.indices[e]] = 0.0;
-    const double deviation = square - totals.norm / totals.weight;
-    totals.impurity = deviation > kRoundingShare * square ? deviation : 0.0;
-    totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
-}
-
 void Workspace::centre_channels(const NodeRange& range, ChannelStore& store,
                                 NodeTotals& totals) const {
     const Blocks g = gradient_blocks(store, range);
@@ -338,9 +317,7 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
                              std::vector<uint8_t>& left) const {
     left.resize(range.size());
     auto side = [&](uint32_t code, uint32_t missing) -> uint8_t {
-        if (code == missing) return split.missing_left;
-        if (split.is_categorical) return split.category_words[code >> 5] >> (code & 31) & 1;
-        return code <= split.left_code;
+        return split.sends_left(code, missing);
     };
     const int32_t home = feature_home[split.feature];
     if (home >= 0) {
@@ -389,6 +366,90 @@ int64_t Workspace::partition(const NodeRange& range, const Split& split, Channel
         }
     }
     return range.begin + n_left;
+}
+
+void Workspace::swap_rows(int64_t a, int64_t b, ChannelStore* store) {
+    std::swap(rows[a], rows[b]);
+    position[rows[a]] = static_cast<int32_t>(a);
+    position[rows[b]] = static_cast<int32_t>(b);
+    if (channels.policy == HessianPolicy::shared) std::swap(weights[a], weights[b]);
+    if (!store || n_blocks == 0) return;
+    const Blocks g = gradient_blocks(*store, store->range);
+    float* const first = g.data + (a - store->range.begin) * lanes;
+    float* const second = g.data + (b - store->range.begin) * lanes;
+    for (int32_t block = 0; block < n_blocks; ++block)
+        std::swap_ranges(first + block * g.block_stride, first + block * g.block_stride + lanes,
+                         second + block * g.block_stride);
+}
+
+int64_t Workspace::move_rows(const NodeRange& range, const std::vector<uint32_t>& movers,
+                             bool to_left, ChannelStore* store, std::vector<uint8_t>& is_mover) {
+    const int64_t n_moved = static_cast<int64_t>(movers.size());
+    const int64_t first = to_left ? 0 : range.size() - n_moved, last = first + n_moved;
+    if (static_cast<int64_t>(is_mover.size()) < range.size()) is_mover.resize(range.size(), 0);
+    for (uint32_t place : movers) is_mover[place] = 1;
+    int64_t free = first;
+    for (uint32_t place : movers) {
+        if (place >= first && place < last) continue;
+        while (is_mover[free]) ++free;
+        swap_rows(range.begin + free++, range.begin + place, store);
+    }
+    for (uint32_t place : movers) is_mover[place] = 0;
+    return range.begin + (to_left ? n_moved : first);
+}
+
+void NodeTotals::set(const NodeRange& range, double weight_sum, double square_sum,
+                     double norm_of_sum, double l2_regularization) {
+    n_rows = range.size();
+    weight = weight_sum;
+    square = square_sum;
+    norm = norm_of_sum;
+    const double deviation = square - norm / weight;
+    impurity = deviation > kRoundingShare * square ? deviation : 0.0;
+    base_score = norm / (weight + l2_regularization);
+}
+
+void Workspace::sum_channels(const NodeRange& range, ChannelStore& store,
+                             std::vector<double>& sums, NodeTotals& totals) const {
+    const bool unit = channels.policy == HessianPolicy::unit;
+    double weight = unit ? static_cast<double>(range.size()) : 0.0, square = 0.0, norm = 0.0;
+    for (int64_t i = range.begin; !unit && i < range.end; ++i) weight += weights[i];
+    sums.resize(static_cast<size_t>(n_blocks) * lanes);
+    const Blocks g = gradient_blocks(store, range);
+    for (int32_t block = 0; block < n_blocks; ++block) {
+        double sum[16] = {}, squares[16] = {};
+        for (int64_t begin = 0; begin < range.size(); begin += kChunk) {
+            if (begin % kRowsPerCheck == 0) interrupt.check();
+            with_lanes(lanes, [&](auto width) {
+                add_moments<decltype(width)::value>(
+                    g.data + block * g.block_stride + begin * lanes,
+                    unit ? nullptr : weights.data() + range.begin + begin,
+                    std::min(kChunk, range.size() - begin), sum, squares);
+            });
+        }
+        for (int k = 0; k < lanes; ++k) {
+            sums[block * lanes + k] = sum[k];
+            norm += sum[k] * sum[k];
+            square += squares[k];
+        }
+    }
+    totals.set(range, weight, square, norm, params.l2_regularization);
+}
+
+double Workspace::product_of(int64_t at, ChannelStore* store, const NodeTotals& totals,
+                             const double* label_totals) const {
+    double product = 0.0;
+    if (channels.is_sparse()) {
+        for (int64_t e = channels.indptr[rows[at]]; e < channels.indptr[rows[at] + 1]; ++e)
+            product += channels.data[e] * label_totals[channels.indices[e]];
+        return product * row_weight(at);
+    }
+    const Blocks g = gradient_blocks(*store, {at, at + 1});
+    for (int32_t block = 0; block < n_blocks; ++block)
+        for (int k = 0; k < lanes; ++k)
+            product +=
+                double{g.data[block * g.block_stride + k]} * totals.gradient[block * lanes + k];
+    return product;
 }
 
 }  // namespace ramify

@@ -15,10 +15,15 @@ struct Split;
 
 // A search asks for Ctrl-C between features where one feature takes at least this many adds.
 constexpr int64_t kAddsPerCheck = 4096;
+// A pass over rows asks after this many of them.
+constexpr int64_t kRowsPerCheck = 1 << 16;
 
 struct NodeRange {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }
+    bool contains(const NodeRange& other) const {
+        return begin <= other.begin && other.end <= end;
+    }
 };
 
 // Sums over a node's rows.
@@ -32,6 +37,13 @@ struct NodeTotals {
     std::vector<float> mean;                // zeros with regularisation
     double norm = 0.0;                      // |G|^2 of what the channels hold now
     double base_score = 0.0;                // criterion of the unsplit node
+    // Where sums are derived from each other (Workspace::is_incremental).
+    double square = 0.0;  // sum of h y^2
+    int64_t n_fresh = 0;  // rows of the ancestor whose sums were made row by row
+
+    // From the sums of weights, of h y^2 and the squared norm of G.
+    void set(const NodeRange& range, double weight_sum, double square_sum, double norm_of_sum,
+             double l2_regularization);
 };
 
 // Channels of a range of positions, [block][position][lane], in node order.
@@ -42,7 +54,8 @@ struct ChannelStore {
 };
 
 struct PartitionScratch {
-    std::vector<uint8_t> left;  // OUT side of each row before it was moved
+    std::vector<uint8_t> left;      // OUT side of each row before it was moved
+    std::vector<uint8_t> is_mover;  // zeros between calls
     std::vector<float> spilt_values;
     std::vector<int32_t> spilt_rows;
 };
@@ -59,10 +72,14 @@ class Workspace {
     const int lanes;
     const int32_t n_blocks;
     const int64_t n_rows;
+    // Whether sums of nodes are derived from each other, in double precision, and rows are moved
+    // no more than they must be (see IncrementalSearch).
+    const bool is_incremental;
 
-    std::vector<int32_t> rows;     // original row of each position
-    AlignedVector<float> weights;  // (n_rows,) of the positions; shared policy only
-    std::vector<double> products;  // (n_rows,) g_i . G of the node, where the criterion needs it
+    std::vector<int32_t> rows;      // original row of each position
+    std::vector<int32_t> position;  // position of each original row; incremental only
+    AlignedVector<float> weights;   // (n_rows,) of the positions; shared policy only
+    std::vector<double> products;   // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
 
     // Code of row r of a dense feature: codes[dense_base(home) + r * kTileFeatures].
@@ -87,18 +104,30 @@ class Workspace {
     Blocks gradient_blocks(ChannelStore& store, const NodeRange& range) const;
     Blocks hessian_blocks(ChannelStore& store, const NodeRange& range) const;
 
+    // Sums of the channels of a range, not relative to any mean; sums: (n_blocks * lanes,).
+    void sum_channels(const NodeRange& range, ChannelStore& store, std::vector<double>& sums,
+                      NodeTotals& totals) const;
+    // g . G of the row at a position. labels: G of sparse labels, else it is in `totals`.
+    double product_of(int64_t position, ChannelStore* store, const NodeTotals& totals,
+                      const double* label_totals) const;
+
     // Sums of the node; store may be null: read from the source. `centre`: subtract the node's
     // mean from its channels, so that float32 sums stay exact in deep nodes; only without
     // regularisation, where the criterion does not change. `need_products`: fill `products` where
-    // the channels are not centred. label_sums: scratch (n_channels,) of zeros, left zero; sparse
-    // labels only.
+    // the channels are not centred. Not for sparse labels (see IncrementalSearch).
     NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre,
-                         bool need_products, std::vector<double>& label_sums);
+                         bool need_products);
 
     // Stable partition of the range by the split; returns the first position of the right child.
     // store: may be null.
     int64_t partition(const NodeRange& range, const Split& split, ChannelStore* store,
                       PartitionScratch& scratch);
+    // Moves rows to the left or the right end of the range, in exchange for those that are there.
+    // movers: places within the range. Returns the first position of the right child.
+    int64_t move_rows(const NodeRange& range, const std::vector<uint32_t>& movers, bool to_left,
+                      ChannelStore* store, std::vector<uint8_t>& is_mover);
+    void decide_sides(const NodeRange& range, const Split& split,
+                      std::vector<uint8_t>& left) const;
 
   private:
     template <typename T>
@@ -106,12 +135,9 @@ class Workspace {
     void summarise_dense(const NodeRange& range, ChannelStore* store, NodeTotals& totals) const;
     void summarise_per_channel(const NodeRange& range, ChannelStore& store,
                                NodeTotals& totals) const;
-    void summarise_sparse(const NodeRange& range, NodeTotals& totals,
-                          std::vector<double>& label_sums);
     void centre_channels(const NodeRange& range, ChannelStore& store, NodeTotals& totals) const;
     void fill_products(const NodeRange& range, ChannelStore& store, const NodeTotals& totals);
-    void decide_sides(const NodeRange& range, const Split& split,
-                      std::vector<uint8_t>& left) const;
+    void swap_rows(int64_t a, int64_t b, ChannelStore* store);
 };
 
 }  // namespace ramify

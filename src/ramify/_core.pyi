@@ -89,6 +89,18 @@ class Predictor:
         n_threads: int,
     ) -> None: ...
 
+class LeafRows:
+    def __init__(
+        self,
+        leaf_offsets: NDArray[np.int64],
+        leaf_rows: NDArray[np.int32],
+        entry_weights: NDArray[np.float64],
+        target_indptr: NDArray[np.int64],
+        target_indices: NDArray[np.int32],
+        target_data: NDArray[np.float64],
+        n_outputs: int,
+    ) -> None: ...
+
 def grow_dense(
     binned: Binned,
     gradient: NDArray[np.float32],
@@ -128,6 +140,19 @@ def leaf_means(
     right: NDArray[np.int32],
     leaf_index: NDArray[np.int32],
     means: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def predict_rows_dense(
+    rows: LeafRows,
+    leaves: NDArray[np.int32],
+    sums: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def predict_rows_topk(
+    rows: LeafRows,
+    leaves: NDArray[np.int32],
+    outputs: NDArray[np.int32],
+    sums: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
 def encode_columns(

@@ -32,6 +32,7 @@ struct BinnedView {
     const int64_t* sparse_indptr = nullptr;    // (n_rows + 1,)
     const int32_t* sparse_slot = nullptr;      // index into sparse_features, ascending in a row
     const uint32_t* sparse_code = nullptr;
+    const uint8_t* is_two_valued = nullptr;  // (n_sparse,) two bins at most, never missing
 
     int64_t n_bins(int32_t feature) const {
         return bin_offsets[feature + 1] - bin_offsets[feature];

@@ -135,6 +135,20 @@ struct FlagTask {
     float* norms = nullptr;  // IN OUT (kFlagColumns,)
 };
 
+// Per column, A being the sum of its rows' channels: norms[c] = |A|^2, products[c] = A . total.
+struct RowList {
+    const uint32_t* rows = nullptr;
+    int64_t n_rows = 0;
+};
+struct ColumnsTask {
+    Blocks gradient;                   // IN
+    const double* total = nullptr;     // IN (n_blocks * lanes,)
+    const RowList* columns = nullptr;  // IN (n_columns,)
+    int64_t n_columns = 0;
+    double* norms = nullptr;     // OUT (n_columns,)
+    double* products = nullptr;  // OUT (n_columns,)
+};
+
 // bins[k]: the first bin whose largest value is not below values[k], or the last one.
 constexpr int kFindTogether = 16;
 struct FindBinsTask {
@@ -158,6 +172,7 @@ struct Kernels {
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
     void (*flagged_norms)(const FlagTask&);
+    void (*sum_columns)(const ColumnsTask&);
     void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);

@@ -1,0 +1,111 @@
+#include "two_valued_search.hpp"
+
+#include <algorithm>
+
+#include "label_totals.hpp"
+#include "random_cut.hpp"
+
+namespace ramify {
+
+void TwoValuedSearch::search(const SearchNode& node, const int32_t* features,
+                             const uint64_t* ranks, size_t n, const SparseEntries& entries,
+                             std::vector<double>& side, Split& best) {
+    choose_columns(node, features, ranks, n, entries);
+    if (columns_.empty()) return;
+    if (workspace_.channels.is_sparse())
+        sum_sparse_labels(node, side);
+    else
+        sum_channels(node);
+    const NodeTotals& totals = *node.totals;
+    const double lambda = workspace_.params.l2_regularization;
+    const double dust = workspace_.dust() * totals.weight;
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        const double weight = weights_[column], other = totals.weight - weight;
+        if (std::min(weight, other) <= dust) continue;
+        const double norm = norms_[column];
+        // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
+        const double gain = norm / (weight + lambda) +
+                            (totals.norm - 2.0 * products_[column] + norm) / (other + lambda) -
+                            totals.base_score;
+        if (best.beaten_by(gain, ranks_[column])) keep(node, column, gain, best);
+    }
+}
+
+void TwoValuedSearch::choose_columns(const SearchNode& node, const int32_t* features,
+                                     const uint64_t* ranks, size_t n,
+                                     const SparseEntries& entries) {
+    columns_.clear();
+    features_.clear();
+    ranks_.clear();
+    const int64_t least = std::max<int64_t>(1, workspace_.params.min_samples_leaf);
+    const int64_t most = node.range.size() - least;
+    for (size_t i = 0; i < n; ++i) {
+        const int32_t slot = ~workspace_.feature_home[features[i]];
+        const int64_t count = entries.count(slot);
+        if (count < least || count > most) continue;
+        columns_.push_back({entries.rows(slot), count});
+        features_.push_back(features[i]);
+        ranks_.push_back(ranks[i]);
+    }
+    weights_.resize(columns_.size());
+    norms_.resize(columns_.size());
+    products_.resize(columns_.size());
+}
+
+void TwoValuedSearch::sum_channels(const SearchNode& node) {
+    ColumnsTask task;
+    task.gradient = workspace_.gradient_blocks(*node.store, node.range);
+    task.total = node.totals->gradient.data();
+    task.columns = columns_.data();
+    task.n_columns = static_cast<int64_t>(columns_.size());
+    task.norms = norms_.data();
+    task.products = products_.data();
+    kernels_.sum_columns(task);
+    const bool unit = workspace_.channels.policy == HessianPolicy::unit;
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        const RowList& list = columns_[column];
+        work += static_cast<uint64_t>(list.n_rows) * workspace_.channels.n_channels;
+        double weight = unit ? static_cast<double>(list.n_rows) : 0.0;
+        for (int64_t i = 0; !unit && i < list.n_rows; ++i)
+            weight += workspace_.weights[node.range.begin + list.rows[i]];
+        weights_[column] = weight;
+    }
+}
+
+void TwoValuedSearch::sum_sparse_labels(const SearchNode& node, std::vector<double>& side) {
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        const RowList& list = columns_[column];
+        const LabelSums sums =
+            sum_labels(workspace_, node.range, list.rows, list.n_rows, node.label_totals, side);
+        weights_[column] = sums.weight;
+        norms_[column] = sums.norm;
+        products_[column] = sums.product;
+        work += sums.n_labels;
+    }
+}
+
+void TwoValuedSearch::keep(const SearchNode& node, size_t column, double gain, Split& best) const {
+    const BinnedView& binned = workspace_.binned;
+    const int32_t feature = features_[column];
+    const int64_t n = node.range.size(), n_listed = columns_[column].n_rows;
+    const bool lists_left = binned.sparse_default[~workspace_.feature_home[feature]] == 1;
+    best.gain = gain;
+    best.rank = ranks_[column];
+    best.feature = feature;
+    best.n_left = lists_left ? n_listed : n - n_listed;
+    best.missing_left = 2 * best.n_left >= n;
+    best.left_code = 0;
+    best.is_categorical = binned.is_categorical[feature];
+    if (best.is_categorical) {
+        best.threshold = 0.0;
+        best.category_words.assign(1, 1);  // code 0 goes left, code 1 right
+    } else if (workspace_.params.random_cuts) {
+        best.threshold = draw_random_cut(binned, feature, node.seed, 0, 1)
+                             .threshold_between(binned, feature, 0, 1);
+    } else {
+        const int64_t offset = binned.bin_offsets[feature];
+        best.threshold = midpoint(binned.bin_high[offset], binned.bin_low[offset + 1]);
+    }
+}
+
+}  // namespace ramify
