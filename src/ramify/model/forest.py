@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Encoded: TypeAlias = NDArray[Any] | CSR
 
+#: Up to so many channels a dense vector per row is quicker than a sparse product.
+_FEW_CHANNELS = 4096
 #: Entries of predictions that are handled at a time.
 _BLOCK_ENTRIES = 2**22
 
@@ -124,9 +126,40 @@ class Forest:
         """
         parts = []
         for rows in self.row_blocks(int(X.shape[0])):
-            values = self.predict_leaves(self.leaves_of(X[rows], n_threads), n_threads=n_threads)
-            parts.append(_largest(values, k))
+            leaves = self.leaves_of(X[rows], n_threads)
+            if self.outputs.is_sparse and self.tree_weights is None:
+                parts.append(self._largest_sums(leaves, k, n_threads))
+            else:
+                parts.append(_largest(self.predict_leaves(leaves, n_threads=n_threads), k))
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    def _largest_sums(self, leaves: NDArray[np.int32], k: int, n_threads: int) -> CSR:
+        """Let the core find the k largest channels, without a vector of all of them per row."""
+        n_rows, n_channels = leaves.shape[0], self.outputs.n_channels
+        k = min(k, n_channels)
+        outputs = np.empty((n_rows, k), np.int32)
+        sums = np.empty((n_rows, k))
+        _core.predict_rows_topk(self._core_rows, leaves, outputs, sums, n_threads)
+        row, place = np.nonzero(outputs >= 0)
+        entries = sums[row, place] / self.n_trees, (row, outputs[row, place])
+        return sparse.csr_array(entries, shape=(n_rows, n_channels))
+
+    @cached_property
+    def _core_rows(self) -> _core.LeafRows:
+        """Rows of leaves and sparse outputs, as the core reads them, every index checked.
+
+        Behind the last leaf there is one without rows.
+        """
+        values: Any = self.outputs.values
+        return _core.LeafRows(
+            np.append(self.leaf_offsets, self.leaf_rows.size),
+            self.leaf_rows,
+            self.entry_shares,
+            values.indptr.astype(np.int64, copy=False),
+            values.indices.astype(np.int32, copy=False),
+            values.data,
+            self.outputs.n_channels,
+        )
 
     def predict(self, X: Encoded, n_threads: int = 1) -> Any:
         """Predict all channels.
@@ -178,7 +211,7 @@ class Forest:
         if tree_weights is None and self.tree_weights is not None:
             tree_weights = self.tree_weights[trees]
         if self.outputs.is_sparse:
-            return self._average_sparse(leaves, tree_weights)
+            return self._average_sparse(leaves, tree_weights, n_threads)
         condensed = self._condensed
         predicted = np.zeros((leaves.shape[0], self.outputs.n_channels))
         _core.average_rows(
@@ -234,8 +267,15 @@ class Forest:
         )
 
     def _average_sparse(
-        self, leaves: NDArray[np.int32], tree_weights: NDArray[np.float64] | None
+        self,
+        leaves: NDArray[np.int32],
+        tree_weights: NDArray[np.float64] | None,
+        n_threads: int,
     ) -> CSR:
+        if tree_weights is None and self.outputs.n_channels <= _FEW_CHANNELS:
+            sums = np.empty((leaves.shape[0], self.outputs.n_channels))
+            _core.predict_rows_dense(self._core_rows, leaves, sums, n_threads)
+            return sparse.csr_array(sums / leaves.shape[1])
         if tree_weights is None:
             return sparse.csr_array(row_weights(self, leaves) @ self.outputs.values)
         n_rows = leaves.shape[0]
