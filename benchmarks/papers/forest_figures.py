@@ -120,19 +120,21 @@ def run_saturation(splits: int, jobs: int) -> Runs:
         for name in SATURATION_DATA:
             parts = random_split(name, int(0.67 * REAL_DATA[name].n), number)
             for method, make in makers.items():
-
-                def curve(make: Any = make, parts: tuple[Any, ...] = parts) -> dict[str, Any]:
-                    X, Y, X_test, Y_test = parts
-                    model = make(n_estimators=250, random_state=number, n_jobs=jobs).fit(X, Y)
-                    means = Y.mean(axis=0)
-                    errors = [
-                        relative_root_mean_squared_error(Y_test, predicted, train_mean=means)
-                        for predicted in model.staged_predict(X_test)
-                    ]
-                    return {"curve": [round(float(e), 5) for e in errors]}
-
-                runs.measure({"data": name, "method": method, "split": number}, curve)
+                model = make(n_estimators=250, random_state=number, n_jobs=jobs)
+                key = {"data": name, "method": method, "split": number}
+                runs.measure(key, lambda model=model, parts=parts: _error_curve(model, parts))
     return runs
+
+
+def _error_curve(model: Any, parts: tuple[Any, ...]) -> dict[str, Any]:
+    """Measure the error by the first tree, the first two, and so on."""
+    X, Y, X_test, Y_test = parts
+    means = Y.mean(axis=0)
+    errors = [
+        relative_root_mean_squared_error(Y_test, predicted, train_mean=means)
+        for predicted in model.fit(X, Y).staged_predict(X_test)
+    ]
+    return {"curve": [round(float(error), 5) for error in errors]}
 
 
 def _mean(runs: Runs, **key: Any) -> float:
