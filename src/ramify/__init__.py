@@ -1,6 +1,6 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, inspection, metrics, projections
+from ramify import datasets, decoding, inspection, metrics, projections
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
@@ -10,6 +10,7 @@ from ramify.estimators import (
     RandomForestRegressor,
     TreeClassifier,
     TreeRegressor,
+    TunedDecoder,
     load,
     save,
 )
@@ -25,7 +26,9 @@ __all__ = [
     "RandomForestRegressor",
     "TreeClassifier",
     "TreeRegressor",
+    "TunedDecoder",
     "datasets",
+    "decoding",
     "inspection",
     "load",
     "metrics",

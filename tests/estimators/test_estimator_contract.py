@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 import ramify
 from ramify.estimators.parameters import PARAMETERS, Parameter, documented
-from ramify.estimators.registry import ESTIMATORS
+from ramify.estimators.registry import ESTIMATORS, META_ESTIMATORS
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, :2] > 0).astype(float)
@@ -56,7 +56,7 @@ def test_every_public_estimator_is_listed():
         for name, value in public.items()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
-    assert estimators == ESTIMATORS
+    assert estimators == ESTIMATORS | META_ESTIMATORS
 
 
 @each_estimator

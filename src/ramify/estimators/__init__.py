@@ -12,6 +12,7 @@ from ramify.estimators.forest_regressors import (
 )
 from ramify.estimators.persistence import load, save
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
+from ramify.estimators.tuned_decoder import TunedDecoder
 
 __all__ = [
     "BaggedTreesClassifier",
@@ -22,6 +23,7 @@ __all__ = [
     "RandomForestRegressor",
     "TreeClassifier",
     "TreeRegressor",
+    "TunedDecoder",
     "load",
     "save",
 ]

@@ -15,6 +15,7 @@ from ramify.estimators.forest_regressors import (
     RandomForestRegressor,
 )
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
+from ramify.estimators.tuned_decoder import TunedDecoder
 
 ESTIMATORS: dict[str, Any] = {
     cls.__name__: cls
@@ -29,3 +30,6 @@ ESTIMATORS: dict[str, Any] = {
         BaggedTreesClassifier,
     )
 }
+
+#: Estimators around another estimator, which may be anyone's: model files do not hold them.
+META_ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TunedDecoder,)}

@@ -1,0 +1,61 @@
+"""Decoders by name: for the `decoding` parameter and for model files."""
+
+from __future__ import annotations
+
+import difflib
+
+from ramify.decoding._base import Decoder
+from ramify.decoding._bayes import ExampleF1, Jaccard, KnownLabelSet, Subset
+from ramify.decoding._rules import Threshold, TopK
+from ramify.decoding._thresholds import LabelThresholds, TunedThreshold
+
+#: All decoders by name.
+DECODERS: dict[str, type[Decoder]] = {
+    "threshold": Threshold,
+    "top_k": TopK,
+    "subset": Subset,
+    "f1": ExampleF1,
+    "jaccard": Jaccard,
+    "known_label_set": KnownLabelSet,
+    "tuned_threshold": TunedThreshold,
+    "label_thresholds": LabelThresholds,
+}
+
+
+def resolve(decoding: str | Decoder) -> Decoder:
+    """Return the decoder that a `decoding` parameter stands for.
+
+    Parameters
+    ----------
+    decoding : str or Decoder
+        A key of `DECODERS`, which stands for that class with its defaults, or an instance,
+        which is returned.
+
+    Returns
+    -------
+    Decoder
+
+    Examples
+    --------
+    >>> from ramify.decoding import resolve
+    >>> resolve("f1")
+    ExampleF1()
+    >>> resolve("jacard")
+    Traceback (most recent call last):
+        ...
+    ValueError: decoding must be one of 'threshold', 'top_k', ...
+    or a Decoder; got 'jacard'. Did you mean 'jaccard'?
+    """
+    if isinstance(decoding, Decoder):
+        return decoding
+    names = ", ".join(map(repr, DECODERS))
+    if isinstance(decoding, str):
+        if decoding in DECODERS:
+            return DECODERS[decoding]()
+        near = difflib.get_close_matches(decoding.lower(), DECODERS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"decoding must be one of {names} or a Decoder; got {decoding!r}.{hint}")
+    hint = ""
+    if isinstance(decoding, type) and issubclass(decoding, Decoder):
+        hint = f" Did you mean {decoding.__name__}()?"
+    raise TypeError(f"decoding must be one of {names} or a Decoder; got {decoding!r}.{hint}")

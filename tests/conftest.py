@@ -1,0 +1,7 @@
+"""Settings for all tests."""
+
+from hypothesis import settings
+
+# A deadline per example would fail on a busy machine.
+settings.register_profile("ramify", deadline=None)
+settings.load_profile("ramify")
