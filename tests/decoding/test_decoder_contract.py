@@ -124,7 +124,7 @@ def test_instances_resolve_to_themselves():
     assert resolve(decoder) is decoder
 
 
-@pytest.mark.parametrize(("name", "suggestion"), [("treshold", "threshold"), ("F1", "f1")])
+@pytest.mark.parametrize(("name", "suggestion"), [("topk", "top_k"), ("F1", "f1")])
 def test_near_name_is_suggested(name, suggestion):
     with pytest.raises(ValueError, match=f"got '{name}'. Did you mean '{suggestion}'?"):
         resolve(name)

@@ -7,12 +7,14 @@ from ramify.datasets._files import DataFormatError, DataFormatWarning
 from ramify.datasets._generators import make_correlated_targets, make_multilabel
 from ramify.datasets._meka import read_meka
 from ramify.datasets._mulan import read_mulan
+from ramify.datasets._stratify import MultiLabelKFold, stratified_parts
 from ramify.datasets._svmlight import read_svmlight
 
 __all__ = [
     "DataFormatError",
     "DataFormatWarning",
     "Dataset",
+    "MultiLabelKFold",
     "concatenate",
     "make_correlated_targets",
     "make_multilabel",
@@ -22,4 +24,5 @@ __all__ = [
     "read_mulan",
     "read_rda",
     "read_svmlight",
+    "stratified_parts",
 ]
