@@ -3,20 +3,36 @@
 from ramify.datasets._binary import read_mat, read_rda
 from ramify.datasets._clus import read_clus
 from ramify.datasets._dataset import Dataset, concatenate
+from ramify.datasets._extreme import make_extreme_labels
 from ramify.datasets._files import DataFormatError, DataFormatWarning
 from ramify.datasets._generators import make_correlated_targets, make_multilabel
+from ramify.datasets._load import load
 from ramify.datasets._meka import read_meka
 from ramify.datasets._mulan import read_mulan
+from ramify.datasets._openml import OPENML, fetch
+from ramify.datasets._paper_problems import (
+    make_circle_labels,
+    make_friedman1_targets,
+    make_linear_labels,
+)
 from ramify.datasets._stratify import MultiLabelKFold, stratified_parts
 from ramify.datasets._svmlight import read_svmlight
+from ramify.datasets._table import read_table
 
 __all__ = [
+    "OPENML",
     "DataFormatError",
     "DataFormatWarning",
     "Dataset",
     "MultiLabelKFold",
     "concatenate",
+    "fetch",
+    "load",
+    "make_circle_labels",
     "make_correlated_targets",
+    "make_extreme_labels",
+    "make_friedman1_targets",
+    "make_linear_labels",
     "make_multilabel",
     "read_clus",
     "read_mat",
@@ -24,5 +40,6 @@ __all__ = [
     "read_mulan",
     "read_rda",
     "read_svmlight",
+    "read_table",
     "stratified_parts",
 ]

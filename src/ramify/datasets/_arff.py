@@ -119,7 +119,7 @@ def read_arff(path: FilePath, on_error: OnError) -> ArffTable:
     """Read an ARFF file, dense or sparse, plain or compressed."""
     skipped = SkippedLines(path, on_error)
     lines = read_lines(path)
-    relation, attributes, n_header = _read_header(lines, path)
+    relation, attributes, n_header = read_header(lines, path)
     encoders = [attribute.make_encoder() for attribute in attributes]
     values = read_rows(lines, n_header, encoders, skipped)
     skipped.warn(stacklevel=4)  # this function, its reader, the user
@@ -128,7 +128,7 @@ def read_arff(path: FilePath, on_error: OnError) -> ArffTable:
     return ArffTable(path, relation, attributes, encoders, values, skipped.count)
 
 
-def _read_header(lines: list[str], path: FilePath) -> tuple[str, list[Attribute], int]:
+def read_header(lines: list[str], path: FilePath) -> tuple[str, list[Attribute], int]:
     """Return relation name, attributes and the number of header lines."""
     relation = ""
     attributes: list[Attribute] = []

@@ -76,10 +76,17 @@ class DataFormatWarning(UserWarning):
 
 def dataset_name(path: FilePath) -> str:
     """Return the name of a file without folder, format and compression suffixes."""
+    return _uncompressed(path).stem
+
+
+def format_suffix(path: FilePath) -> str:
+    """Return the suffix of a file's format in lower case, below that of a compression."""
+    return _uncompressed(path).suffix.lower()
+
+
+def _uncompressed(path: FilePath) -> Path:
     name = Path(path)
-    if name.suffix.lower() in _COMPRESSION_SUFFIXES:
-        name = name.with_suffix("")
-    return name.stem
+    return name.with_suffix("") if name.suffix.lower() in _COMPRESSION_SUFFIXES else name
 
 
 def read_bytes(path: FilePath) -> bytes:

@@ -86,6 +86,11 @@ def read_meka(
     return to_dataset(table, output_idx)
 
 
+def declares_labels(relation: str) -> bool:
+    """Whether the name of a relation says how many attributes are labels."""
+    return _LABEL_COUNT.search(relation) is not None
+
+
 def _label_idx(table: ArffTable, n_labels: int) -> range:
     m = len(table.attributes)
     if not isinstance(n_labels, int) or not 1 <= abs(n_labels) < m:

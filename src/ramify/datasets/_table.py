@@ -1,0 +1,173 @@
+"""Read CSV, TSV and Parquet tables whose outputs are named columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ramify.datasets._dataset import Dataset, Outputs
+from ramify.datasets._files import (
+    DataFormatError,
+    FilePath,
+    dataset_name,
+    format_suffix,
+    read_bytes,
+    read_lines,
+)
+from ramify.datasets._optional import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str] = ()) -> Dataset:
+    r"""Read a CSV, TSV or Parquet file with a header, given the names of the outputs.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, named .csv, .tsv or .parquet; text may be compressed by gzip, bzip2 or xz.
+    targets : sequence of str
+        The columns that are outputs, in the order wanted. The others are features.
+    exclude : sequence of str, default=()
+        Columns that are neither, such as an identifier.
+
+    Returns
+    -------
+    Dataset
+        X is an array of numbers, or a DataFrame with ``category`` columns where some features
+        are texts. Empty cells are missing features and unobserved outputs.
+
+    Raises
+    ------
+    DataFormatError
+        If the file is malformed, or lacks a column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ramify.datasets import read_table
+    >>> path = Path(tempfile.mkdtemp()) / "plants.csv"
+    >>> _ = path.write_text("rain,soil,yield,height\n3.5,clay,10,1.2\n,sand,,0.8\n")
+    >>> data = read_table(path, ["yield", "height"])
+    >>> data
+    Dataset('plants': n=2, p=2, d=2; X frame, Y dense; 1 missing in X, 1 missing in Y)
+    """
+    if isinstance(targets, str) or not targets:
+        raise ValueError(f"targets must be a list of column names, at least one; got {targets!r}.")
+    pandas = require("pandas", f"reading {path}")
+    frame = _read_frame(path, pandas)
+    _check_columns(frame, [*targets, *exclude], path)
+    dropped = {*targets, *exclude}
+    names = [name for name in frame.columns if name not in dropped]
+    if not names:
+        raise DataFormatError(
+            "expected at least one feature, but every column is an output", path=path
+        )
+    return Dataset(
+        _features(frame[names]),
+        _outputs(frame[list(targets)], path),
+        names,
+        list(targets),
+        dataset_name(path),
+    )
+
+
+def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:
+    suffix = format_suffix(path)
+    if suffix not in (*_SEPARATORS, ".parquet"):
+        raise ValueError(f"path must end in .csv, .tsv or .parquet; got {Path(path).name!r}.")
+    try:
+        if suffix == ".parquet":
+            require("pyarrow", f"reading {path}")
+            frame = pandas.read_parquet(io.BytesIO(read_bytes(path)))
+        else:
+            lines = read_lines(path)
+            _check_lines(lines, _SEPARATORS[suffix], path)
+            frame = pandas.read_csv(
+                io.StringIO("\n".join(lines)), sep=_SEPARATORS[suffix], skipinitialspace=True
+            )
+    except (DataFormatError, ImportError):
+        raise
+    except Exception as error:  # what the parsers raise is not documented
+        kind = suffix.removeprefix(".")
+        raise DataFormatError(f"expected a {kind} table: {error}", path=path) from error
+    frame.columns = [str(name) for name in frame.columns]
+    if frame.shape[0] == 0:
+        raise DataFormatError("expected at least one row below the header, got none", path=path)
+    table: pd.DataFrame = frame
+    return table
+
+
+def _check_lines(lines: list[str], separator: str, path: FilePath) -> None:
+    """Refuse what pandas would mend: names that occur twice, and rows of another length."""
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    header = next(rows)
+    duplicates = sorted({name for name in header if header.count(name) > 1})
+    if duplicates:
+        raise DataFormatError(
+            f"expected every column name once, got {duplicates[:5]} again", path=path, line=1
+        )
+    for row in rows:
+        if row and len(row) != len(header):
+            raise DataFormatError(
+                f"expected {len(header)} values, as many as names in the first line, got "
+                f"{len(row)}",
+                path=path,
+                line=rows.line_num,
+            )
+
+
+def _check_columns(frame: pd.DataFrame, wanted: list[str], path: FilePath) -> None:
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        shown = ", ".join(map(repr, list(frame.columns)[:12]))
+        more = ", ..." if frame.shape[1] > 12 else ""
+        raise DataFormatError(
+            f"expected the columns {missing}, but the file has {shown}{more}", path=path
+        )
+
+
+def _features(frame: pd.DataFrame) -> Any:
+    is_number = [_is_number(frame[name]) for name in frame.columns]
+    if all(is_number):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame.assign(
+        **{
+            name: frame[name].astype("float64" if number else "category")
+            for name, number in zip(frame.columns, is_number)
+        }
+    )
+
+
+def _outputs(frame: pd.DataFrame, path: FilePath) -> Outputs:
+    """Return labels as int8 where all are 0 or 1, numbers as float64, others as strings."""
+    is_number = [_is_number(frame[name]) for name in frame.columns]
+    if not any(is_number):
+        values = frame.to_numpy(dtype=object)
+        is_missing = frame.isna().to_numpy()
+        if is_missing.any():
+            values[is_missing] = np.nan
+            return values
+        return values.astype(str)
+    if not all(is_number):
+        texts = [name for name, number in zip(frame.columns, is_number) if not number]
+        raise DataFormatError(
+            f"expected outputs of one kind, but {texts[:5]} are texts and others are numbers; "
+            "read them one kind at a time",
+            path=path,
+        )
+    numbers = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers.astype(np.int8) if np.isin(numbers, (0.0, 1.0)).all() else numbers
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return bool(column.dtype.kind in "biuf")
