@@ -207,8 +207,9 @@ class ForestRegressor(RegressorMixin, ForestEstimator):
             truth, guess = truth.toarray(), guess.toarray()
         elif targets.observed is not None:
             truth = np.where(targets.observed[scored], truth, np.nan)
-        score = self.oob_score if callable(self.oob_score) else macro_r2_score
-        self.oob_score_ = float(score(self._shaped(truth), self._shaped(guess)))
+        self.oob_score_ = self._out_of_bag_score(
+            macro_r2_score, self._shaped(truth), self._shaped(guess)
+        )
 
 
 @documented
