@@ -394,9 +394,11 @@ class Forest:
             ),
             feature_gains=gains,
         )
-        totals = np.add.reduceat(forest.entry_weights, forest.leaf_offsets[:-1])
-        if totals.min() <= 0:
-            raise ValueError("Expected every leaf to have a positive weight.")
+        with np.errstate(over="ignore"):
+            totals = np.add.reduceat(forest.entry_weights, forest.leaf_offsets[:-1])
+            is_finite = np.isfinite(totals.sum())
+        if totals.min() <= 0 or not is_finite:
+            raise ValueError("Expected every leaf to have a positive weight, and a finite sum.")
         return forest
 
     def __getstate__(self) -> dict[str, Any]:
