@@ -1,4 +1,4 @@
-"""Predictions of a forest the plain way: rows down the trees, weights per row, tree and channel."""
+"""Predictions of a forest the plain way: weights per training row, tree and output."""
 
 import numpy as np
 import pandas as pd

@@ -210,8 +210,9 @@ class ForestEstimator(MultiOutputEstimator):
         """Score the rows that are given, if there are any."""
         if not truth.shape[0]:
             warnings.warn(
-                f"oob_score_ of {type(self).__name__} is NaN: every tree was grown on every row "
-                "that could be scored. Use more trees, or oob_score=False.",
+                f"oob_score_ of {type(self).__name__} is NaN: a row is scored if trees that were "
+                "not grown on it saw all of its outputs; there is none. Use more trees, or "
+                "oob_score=False.",
                 UserWarning,
                 stacklevel=6,
             )

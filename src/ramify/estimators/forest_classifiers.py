@@ -229,7 +229,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         self.oob_decision_function_ = split_probabilities(self._targets, predicted.values)
-        scored = predicted.n_trees > 0
+        scored = predicted.scorable_rows(targets.observed)
         if targets.observed is not None and not callable(self.oob_score):
             first = targets.schema.channel_offsets[:-1]
             scored = scored & targets.observed[:, first].all(axis=1)

@@ -200,7 +200,7 @@ class ForestRegressor(RegressorMixin, ForestEstimator):
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         self.oob_prediction_ = self._shaped(predicted.values)
-        scored = predicted.n_trees > 0
+        scored = predicted.scorable_rows(targets.observed)
         truth: Any = targets.values[scored]
         guess: Any = predicted.values[scored]
         if self._forest.outputs.is_sparse:
