@@ -21,7 +21,7 @@ FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
     kind=pd.Categorical(RNG.choice(list("uvwxyz"), len(X)))
 )
 MASKED_Y = np.where(RNG.random(Y.shape) < 0.3, np.nan, Y)
-MASKED_Y[3:, 3] = np.nan  # so rare that many leaves and some trees see none of it
+MASKED_Y[:, 3] = np.where(np.arange(len(X)) < 4, Y[:, 3], np.nan)  # few leaves see any of it
 #: Kinds of data: features, targets, weights.
 PROBLEMS = {
     "dense": (X, Y, None),
