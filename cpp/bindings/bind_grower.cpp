@@ -352,7 +352,8 @@ void compute_leaf_means(const Matrix<double>& values,
 void init_grower(nb::module_& module) {
     nb::class_<StopFlag>(module, "StopFlag", "Once set, it stops the growth in other threads.")
         .def(nb::init<>())
-        .def("set", [](StopFlag& flag) { flag.is_set.store(true); });
+        .def("set", [](StopFlag& flag) { flag.is_set.store(true); })
+        .def_prop_ro("is_set", [](const StopFlag& flag) { return flag.is_set.load(); });
 
     nb::class_<GrowParams>(module, "GrowParams", "Parameters of one tree.")
         .def(nb::init<>())

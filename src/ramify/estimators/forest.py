@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, overload
 
@@ -39,6 +41,10 @@ class ForestEstimator(MultiOutputEstimator):
     projection_: projections.Projection | None
     max_features_: int | None
 
+    _entropy: list[int]
+    _seen: NDArray[np.bool_]
+    _updated: NDArray[np.bool_]
+
     # Fitting -----------------------------------------------------------------------------------
 
     def _fit(
@@ -53,16 +59,25 @@ class ForestEstimator(MultiOutputEstimator):
             targets=targets,
             weights=weights,
         )
-        old = self._start(data, targets)
-        settings, members = self._choose(self._settings(data.shape), training, old, n_threads)
-        grower = ForestGrower(training, settings, self._entropy)
+        old = self._trees_to_keep(data, training)
+        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else self._entropy
+        settings = self._settings(data.shape)
+        settings, members = self._choose(settings, training, entropy, old, n_threads)
+        grower = ForestGrower(training, settings, entropy)
         per_estimator = grower.n_trees_per_estimator
-        n_old = len(members) if old is None else old.n_trees
+        n_old = len(members)
+        if old is not None:
+            self._check_goes_on(per_estimator)
+            n_old = old.n_trees
         trees = range(n_old, self.n_estimators * per_estimator)
-        with progress_bar(type(self).__name__, len(trees), self.verbose) as advance:
-            for member in grower.grow(trees, n_threads):
+        with (
+            progress_bar(type(self).__name__, len(trees), self.verbose) as advance,
+            closing(grower.grow(trees, n_threads)) as grown,  # so that no thread outlives this
+        ):
+            for member in grown:
                 members.append(member)
                 advance()
+        self._entropy = entropy
         self._trees_per_estimator = per_estimator
         self._remember(data.schema, targets.schema)
         self._put_together(old, members, training)
@@ -78,6 +93,11 @@ class ForestEstimator(MultiOutputEstimator):
                 )
             if self.oob_score:
                 raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
+            if self.max_samples is not None:
+                raise ValueError(
+                    f"max_samples of {name} is the size of a bootstrap sample and needs "
+                    f"bootstrap=True; got {self.max_samples} with bootstrap=False."
+                )
         if _is_auto(self.projection) and self.projection_scope != "tree":
             raise ValueError(
                 f"projection='auto' of {name} chooses among views that are drawn for every tree; "
@@ -105,6 +125,7 @@ class ForestEstimator(MultiOutputEstimator):
         self,
         settings: ForestSettings,
         training: TrainingData,
+        entropy: list[int],
         old: Forest | None,
         n_threads: int,
     ) -> tuple[ForestSettings, list[Member]]:
@@ -116,7 +137,7 @@ class ForestEstimator(MultiOutputEstimator):
                 chosen = self.projection_, self.max_features_
             else:
                 with progress_bar("choosing a view", 0, self.verbose) as advance:
-                    race = Race(training, settings, self._entropy, n_threads, advance)
+                    race = Race(training, settings, entropy, n_threads, advance)
                     winner = race.run()
                 self.auto_results_ = [candidate.describe() for candidate in race.tried]
                 chosen = winner.projection, winner.max_features
@@ -125,39 +146,50 @@ class ForestEstimator(MultiOutputEstimator):
         tree = replace(settings.tree, projection=chosen[0], max_features=chosen[1])
         return replace(settings, tree=tree), members
 
-    def _start(self, data: BinnedData, targets: Targets) -> Forest | None:
+    def _trees_to_keep(self, data: BinnedData, training: TrainingData) -> Forest | None:
         """Give the trees to go on from, if there are any and that is wanted."""
         if not (self.warm_start and hasattr(self, "_forest")):
-            self._entropy = self._rng().integers(2**32, size=4).tolist()
-            self._seen = self._updated = np.zeros((0, targets.schema.n_channels), np.bool_)
             return None
         old: Forest = self._forest
-        n_old = old.n_trees // self._trees_per_estimator
+        same = (
+            data.schema.to_json() == self._features.to_json()
+            and training.targets.schema.to_json() == self._targets.to_json()
+            and training.outputs.equals(old.outputs)
+        )
+        if not same:
+            raise ValueError(
+                "warm_start=True adds trees grown on the same X, y and weights as before; got "
+                "others. Use warm_start=False to start anew."
+            )
+        return old
+
+    def _check_goes_on(self, per_estimator: int) -> None:
+        """Raise a ValueError unless trees can be added to those there are."""
+        if per_estimator != self._trees_per_estimator:
+            raise ValueError(
+                f"warm_start=True adds estimators of {self._trees_per_estimator} trees, as those "
+                f"before; got projection={self.projection!r}, which needs {per_estimator} trees "
+                "for each. Use warm_start=False to start anew."
+            )
+        n_old = self._forest.n_trees // per_estimator
         if self.n_estimators < n_old:
             raise ValueError(
                 f"n_estimators must be at least {n_old}, the number of trees that are there, if "
                 f"warm_start=True; got {self.n_estimators}."
             )
-        same = (
-            data.schema.to_json() == self._features.to_json()
-            and targets.schema.to_json() == self._targets.to_json()
-            and data.n_rows == old.outputs.n_train
-        )
-        if not same:
-            raise ValueError(
-                "warm_start=True adds trees grown on the same X and y as before; got others. Use "
-                "warm_start=False to start anew."
-            )
-        return old
 
     def _put_together(
         self, old: Forest | None, members: list[Member], training: TrainingData
     ) -> None:
         """Join old and new trees, and weigh all of them."""
         forests = [member.forest for member in members]
-        forest = Forest.concatenate(forests if old is None else [old, *forests])
-        self._seen = np.vstack([self._seen, *(member.seen for member in members)])
-        self._updated = np.vstack([self._updated, *(member.updated for member in members)])
+        seen, updated = ([getattr(m, name) for m in members] for name in ("seen", "updated"))
+        if old is not None:
+            forests.insert(0, old)
+            seen.insert(0, self._seen)
+            updated.insert(0, self._updated)
+        forest = Forest.concatenate(forests)
+        self._seen, self._updated = np.vstack(seen), np.vstack(updated)
         weights = weigh_trees(
             forest, self.aggregation, self._seen, self._updated, training.encoded
         )
@@ -173,6 +205,20 @@ class ForestEstimator(MultiOutputEstimator):
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         raise NotImplementedError
+
+    def _out_of_bag_score(self, default: Callable[..., float], truth: Any, guess: Any) -> float:
+        """Score the rows that are given, if there are any."""
+        if not truth.shape[0]:
+            warnings.warn(
+                f"oob_score_ of {type(self).__name__} is NaN: a row is scored if trees that were "
+                "not grown on it saw all of its outputs; there is none. Use more trees, or "
+                "oob_score=False.",
+                UserWarning,
+                stacklevel=6,
+            )
+            return float("nan")
+        score = self.oob_score if callable(self.oob_score) else default
+        return float(score(truth, guess))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_forest")
@@ -193,7 +239,10 @@ class ForestEstimator(MultiOutputEstimator):
             weights = np.ones((forest.n_trees, 1))
         sums: Any = 0.0
         totals = np.zeros(weights.shape[1])
+        # What no tree so far was to predict, all predict that have seen a row of it.
         plain: Any = 0.0
+        is_able = forest.root_weights > 0
+        n_able = np.zeros(n_channels)
         for t in range(forest.n_trees):
             alone = forest.predict_leaves(
                 leaves[:, t : t + 1], np.ones((1, n_channels)), slice(t, t + 1), n_threads
@@ -203,13 +252,14 @@ class ForestEstimator(MultiOutputEstimator):
                 if isinstance(alone, np.ndarray)
                 else alone.multiply(weights[t]).tocsr()
             )
-            sums, plain, totals = sums + scaled, plain + alone, totals + weights[t]
+            sums, totals = sums + scaled, totals + weights[t]
+            plain, n_able = plain + alone, n_able + is_able[t]
             if (t + 1) % self._trees_per_estimator:
                 continue
-            # What no tree so far was to predict, all of them predict.
             covered = np.where(totals > 0, totals, 1.0)
             if isinstance(alone, np.ndarray):
-                yield np.where(totals > 0, sums / covered, plain / (t + 1))
+                average = np.where(n_able > 0, plain / np.maximum(n_able, 1), np.nan)
+                yield np.where(totals > 0, sums / covered, average)
             else:
                 yield (
                     sums.multiply(1.0 / covered).tocsr()
@@ -278,7 +328,8 @@ class ForestEstimator(MultiOutputEstimator):
         """Draw from the joint distribution of the outputs that the forest predicts.
 
         A draw is the whole output of one training row, chosen by `predict_weights`, so that
-        outputs keep their dependence. Unobserved entries of that row stay NaN.
+        outputs keep their dependence. Unobserved entries of that row stay NaN, or None among
+        classes that are no numbers.
 
         Parameters
         ----------
@@ -372,7 +423,8 @@ class ForestEstimator(MultiOutputEstimator):
             )
         metadata["trees_per_estimator"] = self._trees_per_estimator
         if hasattr(self, "oob_score_"):
-            metadata["oob_score_"] = float(self.oob_score_)
+            is_number = np.isfinite(self.oob_score_)  # JSON has no NaN
+            metadata["oob_score_"] = float(self.oob_score_) if is_number else None
         arrays = self._forest.to_arrays()
         for name in ("seen", "updated"):
             arrays[f"tree_{name}_bits"] = np.packbits(getattr(self, f"_{name}"))
@@ -396,7 +448,8 @@ class ForestEstimator(MultiOutputEstimator):
             raise ValueError(f"Expected {forest.n_trees} trees to be a multiple of those per one.")
         estimator._trees_per_estimator = per_estimator
         if "oob_score_" in metadata:
-            estimator.oob_score_ = float(metadata["oob_score_"])
+            score = metadata["oob_score_"]
+            estimator.oob_score_ = float("nan") if score is None else float(score)
         shape = (forest.n_trees, forest.outputs.n_channels)
         for name in ("seen", "updated"):
             bits = arrays.get(f"tree_{name}_bits")

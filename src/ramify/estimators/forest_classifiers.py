@@ -213,22 +213,30 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             yield split_probabilities(self._targets, _known(values))
 
     def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
-        values: Any = self._forest.outputs.values
-        if self._forest.outputs.is_sparse:
-            return [decode_classes(self._targets, values[drawn]) for drawn in rows]
-        return np.array([decode_classes(self._targets, values[drawn]) for drawn in rows])
+        outputs = self._forest.outputs
+        values: Any = outputs.values
+        draws: Any = [decode_classes(self._targets, values[drawn]) for drawn in rows]
+        if outputs.is_sparse:
+            return draws
+        draws = np.array(draws)
+        if outputs.observed is None:
+            return draws
+        known = outputs.observed[:, self._targets.channel_offsets[:-1]][rows]
+        known = known[..., 0] if draws.ndim == 2 else known
+        if draws.dtype.kind in "biuf":
+            return np.where(known, draws, np.nan)
+        return np.where(known, draws.astype(object), None)
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         self.oob_decision_function_ = split_probabilities(self._targets, predicted.values)
-        scored = predicted.n_trees > 0
+        scored = predicted.scorable_rows(targets.observed)
         if targets.observed is not None and not callable(self.oob_score):
             first = targets.schema.channel_offsets[:-1]
             scored = scored & targets.observed[:, first].all(axis=1)
         rows = np.flatnonzero(scored)
         guess = decode_classes(self._targets, _known(predicted.values[rows]))
         truth = decode_classes(self._targets, targets.values[rows])
-        score = self.oob_score if callable(self.oob_score) else _accuracy
-        self.oob_score_ = float(score(truth, guess))
+        self.oob_score_ = self._out_of_bag_score(_accuracy, truth, guess)
 
 
 def _accuracy(truth: Any, guess: Any) -> float:
@@ -236,7 +244,7 @@ def _accuracy(truth: Any, guess: Any) -> float:
     wrong = truth != guess
     if isinstance(wrong, np.ndarray):
         wrong = wrong.reshape(len(wrong), -1)
-        return float(1.0 - wrong.any(axis=1).mean()) if len(wrong) else float("nan")
+        return float(1.0 - wrong.any(axis=1).mean())
     return float(1.0 - np.mean(np.diff(sparse.csr_array(wrong).indptr) > 0))
 
 

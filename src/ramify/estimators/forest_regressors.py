@@ -200,15 +200,16 @@ class ForestRegressor(RegressorMixin, ForestEstimator):
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         self.oob_prediction_ = self._shaped(predicted.values)
-        scored = predicted.n_trees > 0
+        scored = predicted.scorable_rows(targets.observed)
         truth: Any = targets.values[scored]
         guess: Any = predicted.values[scored]
         if self._forest.outputs.is_sparse:
             truth, guess = truth.toarray(), guess.toarray()
         elif targets.observed is not None:
             truth = np.where(targets.observed[scored], truth, np.nan)
-        score = self.oob_score if callable(self.oob_score) else macro_r2_score
-        self.oob_score_ = float(score(self._shaped(truth), self._shaped(guess)))
+        self.oob_score_ = self._out_of_bag_score(
+            macro_r2_score, self._shaped(truth), self._shaped(guess)
+        )
 
 
 @documented

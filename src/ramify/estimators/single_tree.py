@@ -14,7 +14,7 @@ from ramify import projections
 from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.tree_settings import tree_settings
 from ramify.ingest import BinnedData, Targets
-from ramify.model import Trees
+from ramify.model import RowLeaves, Trees
 from ramify.training import TrainingData, cross_validated_level, fit_tree
 
 
@@ -153,7 +153,9 @@ class SingleTree(MultiOutputEstimator):
         )
         if not np.array_equal(trees.structure.n_categories, estimator._features.n_categories):
             raise ValueError("the trees and the features disagree about categories.")
-        if (trees.leaves.kind == "rows") != estimator._targets.is_sparse:
+        leaves = trees.leaves
+        is_sparse = isinstance(leaves, RowLeaves) and leaves.outputs.is_sparse
+        if is_sparse != estimator._targets.is_sparse:
             raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
         level = metadata["pruning_level_"]
         if level is not None and not 0 < float(level) <= 1:

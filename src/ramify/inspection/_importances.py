@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.inspection._matplotlib import require_pyplot
-from ramify.inspection._reader import check_tree, feature_names_of, output_names_of
+from ramify.inspection._reader import check_tree_or_forest, feature_names_of, output_names_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def output_importances(
 
     Parameters
     ----------
-    model : TreeRegressor or TreeClassifier
+    model : tree or forest
         Fitted.
     feature_names, output_names : sequence of str, optional
         Names to use instead of those the model knows.
@@ -76,7 +76,7 @@ def output_importances(
     y0   0.0    1.0
     y1   1.0    0.0
     """
-    check_tree(model)
+    check_tree_or_forest(model)
     values = model.output_importances_
     index, columns = output_names_of(model, output_names), feature_names_of(model, feature_names)
     try:
@@ -100,7 +100,7 @@ def plot_output_importances(
 
     Parameters
     ----------
-    model : TreeRegressor or TreeClassifier
+    model : tree or forest
         Fitted.
     max_features : int, default=20
         Most features to show, the most important ones; the rest is summed up in a last column.
@@ -129,7 +129,7 @@ def plot_output_importances(
     plt = require_pyplot()
     if max_features < 1:
         raise ValueError(f"max_features must be 1 or more; got {max_features}.")
-    check_tree(model)
+    check_tree_or_forest(model)
     outputs, features = (
         output_names_of(model, output_names),
         feature_names_of(model, feature_names),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators import TreeClassifier, TreeRegressor
+from ramify.estimators.forest import ForestEstimator
 from ramify.ingest import TargetSchema
 from ramify.inspection._numbers import format_number
 from ramify.model import Leaves, RowLeaves, TreeStructure
@@ -55,9 +56,19 @@ def check_tree(model: Any) -> None:
         If it is not fitted.
     """
     if not isinstance(model, TreeRegressor | TreeClassifier):
+        is_forest = isinstance(model, ForestEstimator)
         raise TypeError(
             "model must be a fitted TreeRegressor or TreeClassifier of ramify; got "
-            f"{type(model).__name__}."
+            f"{type(model).__name__}.{' Take one of its estimators_.' if is_forest else ''}"
+        )
+    check_is_fitted(model)
+
+
+def check_tree_or_forest(model: Any) -> None:
+    """Raise a TypeError or NotFittedError unless the model is a fitted tree or forest."""
+    if not isinstance(model, TreeRegressor | TreeClassifier | ForestEstimator):
+        raise TypeError(
+            f"model must be a fitted tree or forest of ramify; got {type(model).__name__}."
         )
     check_is_fitted(model)
 

@@ -80,6 +80,13 @@ class Forest:
         starts: NDArray[np.int64] = before[self.structure.tree_offsets]
         return starts
 
+    @property
+    def drawn_counts(self) -> NDArray[np.uint16]:
+        """How often each row of leaf_rows was drawn, of shape (n_entries,)."""
+        if self.leaf_counts is None:
+            return np.ones(self.leaf_rows.size, np.uint16)
+        return self.leaf_counts
+
     @cached_property
     def entry_weights(self) -> NDArray[np.float64]:
         """Weight of every entry of leaf_rows, before any mask; of shape (n_entries,)."""
@@ -364,12 +371,14 @@ class Forest:
             At least one. Weights of their trees are left out.
         """
         sizes = np.concatenate([np.diff(forest.leaf_offsets) for forest in forests])
-        counts = [f.leaf_counts for f in forests if f.leaf_counts is not None]
+        counts = None
+        if any(forest.leaf_counts is not None for forest in forests):
+            counts = np.concatenate([forest.drawn_counts for forest in forests])
         return cls(
             structure=TreeStructure.concatenate([forest.structure for forest in forests]),
             leaf_offsets=np.concatenate([[0], np.cumsum(sizes)]),
             leaf_rows=np.concatenate([forest.leaf_rows for forest in forests]),
-            leaf_counts=np.concatenate(counts) if counts else None,
+            leaf_counts=counts,
             outputs=forests[0].outputs,
             tree_weights=None,
             feature_gains=np.sum([forest.feature_gains for forest in forests], axis=0),
@@ -425,9 +434,11 @@ class Forest:
             ),
             feature_gains=gains,
         )
-        totals = np.add.reduceat(forest.entry_weights, forest.leaf_offsets[:-1])
-        if totals.min() <= 0:
-            raise ValueError("Expected every leaf to have a positive weight.")
+        with np.errstate(over="ignore"):
+            totals = np.add.reduceat(forest.entry_weights, forest.leaf_offsets[:-1])
+            is_finite = np.isfinite(totals.sum())
+        if totals.min() <= 0 or not is_finite:
+            raise ValueError("Expected every leaf to have a positive weight, and a finite sum.")
         return forest
 
     def __getstate__(self) -> dict[str, Any]:

@@ -54,6 +54,18 @@ class TrainingOutputs:
         """Whether all channels of a row weigh the same."""
         return self.observed is None and (self.weights is None or self.weights.ndim == 1)
 
+    def equals(self, other: TrainingOutputs) -> bool:
+        """Tell whether values, mask and weights are the same."""
+        if self.is_sparse != other.is_sparse or self.values.shape != other.values.shape:
+            return False
+        different: Any = self.values != other.values
+        n_different = different.nnz if self.is_sparse else np.count_nonzero(different)
+        return (
+            n_different == 0
+            and _both_none_or_equal(self.observed, other.observed)
+            and _both_none_or_equal(self.weights, other.weights)
+        )
+
     def channel_weights(self, channel: int) -> NDArray[np.float64]:
         """Weight of every row in one channel, 0 where it is not observed; of shape (n_train,)."""
         weights = np.ones(self.n_train)
@@ -107,6 +119,12 @@ class TrainingOutputs:
                 raise ValueError("Expected 0 or 1 for every training output that is or is not.")
             observed = mask.view(np.bool_)
         return cls(values, observed, _weights_from_arrays(arrays, values.shape))
+
+
+def _both_none_or_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _sparse_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> CSR:

@@ -6,7 +6,7 @@ output selections, where the first tree sees all outputs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -118,7 +118,7 @@ class ForestGrower:
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, stream])
 
-    def grow(self, trees: range, n_threads: int) -> Iterator[Member]:
+    def grow(self, trees: range, n_threads: int) -> Generator[Member, None, None]:
         """Grow the trees of the given numbers, in their order.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def in_threads(
     work: Callable[[int, _core.StopFlag], T], numbers: range, n_threads: int
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     """Yield the results of ``work(number, stop)`` in the order of the numbers.
 
     Python tells its main thread alone of Ctrl-C: the flag stops the core in the others.

@@ -121,6 +121,8 @@ class NodeViews:
         # Rows of a node, its depth, and the node whose right child it is.
         waiting: list[tuple[NDArray[np.int32], int, int]] = [(rows, 0, -1)]
         while waiting:
+            if params.stop is not None and params.stop.is_set:
+                raise KeyboardInterrupt  # a single split is too quick for the core to look
             at, depth, parent = waiting.pop()
             node = len(nodes.right)
             if parent >= 0:

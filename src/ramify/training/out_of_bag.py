@@ -34,6 +34,21 @@ class OutOfBag:
     values: Any
     n_trees: NDArray[np.int64]
 
+    def scorable_rows(self, observed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Tell which rows have a prediction of each of their observed outputs: (n_rows,).
+
+        Parameters
+        ----------
+        observed : ndarray of shape (n_rows, n_channels), bool, or None
+            None: everything is.
+        """
+        scorable: NDArray[np.bool_] = self.n_trees > 0
+        if isinstance(self.values, np.ndarray):
+            is_gap = np.isnan(self.values)
+            is_gap = is_gap if observed is None else is_gap & observed
+            scorable = scorable & ~is_gap.any(axis=1)
+        return scorable
+
 
 def is_out_of_bag(forest: Forest) -> NDArray[np.bool_]:
     """Tell which rows each tree was not grown on, of shape (n_train, n_trees)."""
