@@ -64,7 +64,7 @@ LabelTotals::LabelTotals(const Workspace& workspace)
 void LabelTotals::add(const NodeRange& range, double sign) {
     const ChannelsView& labels = workspace_.channels;
     for (int64_t i = range.begin; i < range.end; ++i) {
-        if ((i - range.begin) % kRowsPerCheck == 0) workspace_.interrupt.check();
+        if ((i - range.begin) % kRowsPerCheck == kRowsPerCheck - 1) workspace_.interrupt.check();
         const int32_t row = workspace_.rows[i];
         const double weight = sign * workspace_.row_weight(i);
         for (int64_t e = labels.indptr[row]; e < labels.indptr[row + 1]; ++e)

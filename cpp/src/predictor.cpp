@@ -10,6 +10,8 @@ namespace ramify {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 256;
+// Sparse rows are made dense in scratch memory of about this size per thread.
+constexpr int64_t kDenseBytes = 1 << 20;
 
 [[noreturn]] void refuse(int64_t tree, int64_t node, const std::string& what) {
     throw std::invalid_argument("damaged tree: node " + std::to_string(node) + " of tree " +
@@ -100,66 +102,76 @@ bool Predictor::has_category_left(const Node& node, int64_t at, double value) co
     return words_[word_offsets_[at] + (code >> 5)] >> (code & 31) & 1;
 }
 
-// Several rows side by side: while one waits for its next node, the others go on.
+// Several rows side by side: while one waits for its next node, the others go on. A row that
+// arrives makes room for the next, however much deeper others have to go.
 template <typename T>
-void Predictor::descend(int64_t root, const T* const* rows, int n_rows, uint32_t* leaves) const {
+void Predictor::descend(int64_t root, const T* rows, int64_t n_rows, int32_t* leaves,
+                        int64_t stride) const {
     const Node* const tree = nodes_.data() + root;
-    std::fill_n(leaves, n_rows, 0u);
-    bool is_moving = true;
-    while (is_moving) {
-        is_moving = false;
-        for (int k = 0; k < n_rows; ++k) {
-            const Node& node = tree[leaves[k]];
-            if (node.feature == kLeaf) continue;
-            is_moving = true;
-            const double value = rows[k][node.feature & ~kFlags];
+    const T* together[kTogether];
+    uint32_t at[kTogether];
+    int64_t number[kTogether], next = 0;
+    int n_moving = 0;
+    auto start = [&](int k) {
+        number[k] = next;
+        together[k] = rows + next++ * n_features_;
+        at[k] = 0;
+    };
+    while (n_moving < kTogether && next < n_rows) start(n_moving++);
+    while (n_moving > 0) {
+        for (int k = 0; k < n_moving; ++k) {
+            const Node& node = tree[at[k]];
+            if (node.feature == kLeaf) {
+                leaves[number[k] * stride] = static_cast<int32_t>(at[k]);
+                if (next < n_rows) {
+                    start(k);
+                } else {
+                    --n_moving;
+                    number[k] = number[n_moving];
+                    together[k] = together[n_moving];
+                    at[k] = at[n_moving];
+                }
+                continue;
+            }
+            const double value = together[k][node.feature & ~kFlags];
             uint32_t left = value <= node.threshold;
             if (value != value)
                 left = node.feature / kMissingLeft;
             else if (node.feature & kCategorical)
-                left = has_category_left(node, root + leaves[k], value);
+                left = has_category_left(node, root + at[k], value);
             // Arithmetic instead of a branch that nobody can predict.
-            const uint32_t left_child = leaves[k] + 1;
-            leaves[k] = node.right_child ^ ((node.right_child ^ left_child) & (0u - left));
+            const uint32_t left_child = at[k] + 1;
+            at[k] = node.right_child ^ ((node.right_child ^ left_child) & (0u - left));
         }
     }
 }
 
 template <typename T>
 void Predictor::apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team) const {
-    const int64_t n_blocks = (rows.n_rows + kRowsPerBlock - 1) / kRowsPerBlock;
+    const int64_t n_fitting = kDenseBytes / (static_cast<int64_t>(sizeof(T)) * n_features_ + 1);
+    const int64_t n_per_block =
+        rows.indptr ? std::clamp<int64_t>(n_fitting, kTogether, kRowsPerBlock) : kRowsPerBlock;
     std::vector<std::vector<T>> scratch(team.size());
-    team.parallel_for(n_blocks, [&](int64_t block, int thread) {
-        const int64_t begin = block * kRowsPerBlock;
-        const int64_t end = std::min(rows.n_rows, begin + kRowsPerBlock);
-        const T* together[kTogether];
-        uint32_t leaves[kTogether];
-        auto descend_all = [&](int64_t first, int n, int64_t tree) {
-            descend(roots_[tree], together, n, leaves);
-            for (int k = 0; k < n; ++k)
-                nodes[(first + k) * n_trees() + tree] = static_cast<int32_t>(leaves[k]);
-        };
-        if (!rows.indptr) {
+    team.parallel_for(
+        (rows.n_rows + n_per_block - 1) / n_per_block, [&](int64_t block, int thread) {
+            const int64_t begin = block * n_per_block;
+            const int64_t n = std::min(rows.n_rows - begin, n_per_block);
+            const T* dense = rows.values + begin * n_features_;
+            auto each_entry = [&](auto&& visit) {
+                for (int64_t i = 0; i < n; ++i)
+                    for (int64_t e = rows.indptr[begin + i]; e < rows.indptr[begin + i + 1]; ++e)
+                        visit(scratch[thread][i * n_features_ + rows.indices[e]], e);
+            };
+            if (rows.indptr) {
+                scratch[thread].resize(n_per_block * n_features_, T(0));
+                dense = scratch[thread].data();
+                each_entry([&](T& value, int64_t e) { value = rows.values[e]; });
+            }
             // Tree by tree over the block: a tree's nodes stay in cache.
             for (int64_t tree = 0; tree < n_trees(); ++tree)
-                for (int64_t i = begin; i < end; i += kTogether) {
-                    const int n = static_cast<int>(std::min<int64_t>(kTogether, end - i));
-                    for (int k = 0; k < n; ++k) together[k] = rows.values + (i + k) * n_features_;
-                    descend_all(i, n, tree);
-                }
-            return;
-        }
-        std::vector<T>& row = scratch[thread];
-        row.resize(n_features_, T(0));
-        together[0] = row.data();
-        for (int64_t i = begin; i < end; ++i) {
-            for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
-                row[rows.indices[e]] = rows.values[e];
-            for (int64_t tree = 0; tree < n_trees(); ++tree) descend_all(i, 1, tree);
-            for (int64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
-                row[rows.indices[e]] = T(0);
-        }
-    });
+                descend(roots_[tree], dense, n, nodes + begin * n_trees() + tree, n_trees());
+            if (rows.indptr) each_entry([](T& value, int64_t) { value = T(0); });
+        });
 }
 
 template void Predictor::apply(const RowsView<float>&, int32_t*, ThreadTeam&) const;

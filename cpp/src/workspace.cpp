@@ -419,7 +419,7 @@ void Workspace::sum_channels(const NodeRange& range, ChannelStore& store,
     for (int32_t block = 0; block < n_blocks; ++block) {
         double sum[16] = {}, squares[16] = {};
         for (int64_t begin = 0; begin < range.size(); begin += kChunk) {
-            if (begin % kRowsPerCheck == 0) interrupt.check();
+            if (begin % kRowsPerCheck == kRowsPerCheck - kChunk) interrupt.check();
             with_lanes(lanes, [&](auto width) {
                 add_moments<decltype(width)::value>(
                     g.data + block * g.block_stride + begin * lanes,

@@ -56,8 +56,10 @@ class Predictor {
     static constexpr int kTogether = 8;  // rows that go down side by side
 
     bool has_category_left(const Node& node, int64_t at, double value) const;
+    // rows: dense (n_rows, n_features); leaves: every `stride`-th is written.
     template <typename T>
-    void descend(int64_t root, const T* const* rows, int n_rows, uint32_t* leaves) const;
+    void descend(int64_t root, const T* rows, int64_t n_rows, int32_t* leaves,
+                 int64_t stride) const;
 
     int32_t n_features_;
     std::vector<int32_t> n_categories_;
