@@ -22,8 +22,8 @@ LabelSums sum_row(const Workspace& workspace, int64_t position, const double* to
     return result;
 }
 
-template <typename PositionOf>
-LabelSums sum_rows(const Workspace& workspace, int64_t n, PositionOf&& position_of,
+template <typename Position>
+LabelSums sum_rows(const Workspace& workspace, int64_t n, Position&& position_of,
                    const double* totals, std::vector<double>& side) {
     const ChannelsView& labels = workspace.channels;
     LabelSums result;
