@@ -17,7 +17,7 @@ import pandas as pd
 import polars as pl
 from scipy import sparse
 
-from ramify import TreeClassifier, TreeRegressor
+from ramify.estimators.registry import ESTIMATORS
 from ramify.projections import PROJECTIONS
 
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 1e-308, 5e-324, np.inf, -np.inf, np.nan, 1e20, 3]
@@ -74,7 +74,19 @@ CONTAINERS = [
     lambda a: np.lib.stride_tricks.as_strided(a, strides=(0,) * a.ndim),
     lambda a: pd.DataFrame(a).convert_dtypes(),
 ]
+#: Trees come as often as all forests together.
+CLASSES = list(ESTIMATORS.values()) + 2 * [
+    cls for name, cls in ESTIMATORS.items() if name.startswith("Tree")
+]
 PARAMETERS = {
+    "n_estimators": [1, 2, 5, 0, -1, 2.5, "3"],
+    "projection_scope": ["tree", "forest", "node", "other", None],
+    "aggregation": ["total", "subspace", "oob", "other"],
+    "bootstrap": [True, False, "yes", 3],
+    "max_samples": [None, 1, 0.5, 10**12, 0, 2.5, "all"],
+    "oob_score": [True, False, lambda truth, guess: 0.5, "r2"],
+    "warm_start": [False, True, "no"],
+    "normalize_outputs": [True, False, None],
     "max_depth": [None, 1, 3, 10**12, 0, -1, "3", 2.5, np.nan],
     "max_leaf_nodes": [None, 2, 5, 10**12, 1, "x"],
     "min_samples_split": [2, 5, 0.5, 1.0, 10**15, 1, -0.5, np.inf],
@@ -86,7 +98,7 @@ PARAMETERS = {
     "categorical_features": [None, [0], ["a"], [True, False], [99], "all", 3, {0}, [None]],
     "pruning": [None, "f_test", "other"],
     "pruning_level": ["cv", 0.05, 1.0, 0.0, 2, None],
-    "projection": [None, *PROJECTIONS, "gausian", 3, TreeRegressor()],
+    "projection": [None, *PROJECTIONS, "auto", "gausian", 3, np.linalg.norm],
     "random_state": [0, None, 2**32 - 1, 2**40, -1, "seed"],
     "n_jobs": [None, 1, 2, -1, 0, 3.5, 10**9],
 }
@@ -140,8 +152,12 @@ def attempt(rng):
     n_rows = int(pick([1, 2, 3, 10, 30, 60], rng))
     width, n_outputs = int(rng.integers(0, 6)), int(pick([0, 1, 1, 2, 3, 4], rng))
     is_classifier = rng.random() < 0.5
-    estimator = TreeClassifier() if is_classifier else TreeRegressor()
-    for name in rng.choice(sorted(PARAMETERS), int(pick([0, 0, 1, 3], rng)), replace=False):
+    classes = [cls for cls in CLASSES if cls.__name__.endswith("Classifier") == is_classifier]
+    estimator = pick(classes, rng)()
+    if hasattr(estimator, "n_estimators"):
+        estimator.set_params(n_estimators=3)
+    names = sorted(set(PARAMETERS) & set(estimator.get_params(deep=False)))
+    for name in rng.choice(names, int(pick([0, 0, 1, 3], rng)), replace=False):
         estimator.set_params(**{str(name): pick(PARAMETERS[name], rng)})
     if is_classifier and rng.random() < 0.2:
         choices = ["balanced", {0: 1, 1: 2}, {0: np.nan}, [{}], "other", {0: 0, 1: 0}, [], {}]
@@ -169,7 +185,11 @@ def attempt(rng):
     assert used.shape[0] == estimator.apply(X).shape[0]
     if is_classifier:
         estimator.predict_proba(X)
-    estimator.decision_path(X)
+    for name in ("decision_path", "predict_weights", "predict_quantiles", "sample_predictions"):
+        if hasattr(estimator, name):
+            getattr(estimator, name)(X)
+    if hasattr(estimator, "staged_predict"):
+        assert len(list(estimator.staged_predict(X))) == estimator.n_estimators
     assert np.isfinite(estimator.feature_importances_).all()
     assert np.isfinite(estimator.output_importances_).all()
     try:

@@ -17,6 +17,7 @@ import pandas as pd
 from scipy import sparse
 
 import ramify
+from ramify.inspection import tree_text
 from ramify.model import ModelFileError, read_model, write_model
 
 EXTREMES = [0, 1, -1, 2, 7, 31, 32, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**63)]
@@ -24,6 +25,7 @@ STRANGE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.5]
 DTYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float64, np.bool_]
 JSON = [None, True, False, -1, 0, 1, 3, 2**40, -1.5, 1e300, "", "x", "dense", "rows", [], {}]
 METHODS = ("apply", "decision_path", "predict", "predict_proba", "predict_log_proba")
+METHODS += ("predict_weights", "predict_quantiles", "predict_topk", "sample_predictions")
 PROPERTIES = ("feature_importances_", "output_importances_", "output_names_", "classes_")
 
 
@@ -47,7 +49,33 @@ def make_models():
         (classifier(), X, classes[:, 0].astype(str)),
         (classifier(categorical_features=[0]), np.round(X), classes),
     ]
-    return [(model.fit(data, targets), data) for model, data, targets in fits]
+    fitted = [(model.fit(data, targets), data) for model, data, targets in fits]
+    return fitted + make_forests(X, frame, Y, masked)
+
+
+def make_forests(X, frame, Y, masked):
+    """Forests of all kinds of outputs, weights and aggregations."""
+    rng = np.random.default_rng(1)
+    labels = (Y > 0).astype(int)
+    regressor, classifier = ramify.RandomForestRegressor, ramify.RandomForestClassifier
+    fits = [
+        (regressor(oob_score=True, aggregation="oob"), X, Y, None),
+        (regressor(projection="round_robin"), frame, masked, None),
+        (regressor(bootstrap=False), X, sparse.csr_array(np.where(Y > 0, Y, 0.0)), None),
+        (regressor(projection=None), X, Y, rng.random(Y.shape)),
+        (classifier(class_weight="balanced"), frame, labels, rng.random(40)),
+        (classifier(projection="subsample"), frame, sparse.csr_array(labels), rng.random(40)),
+        (classifier(projection="gaussian"), X, np.digitize(Y, [-1, 0, 1]).astype(str), None),
+    ]
+    return [
+        (
+            model.set_params(n_estimators=3, random_state=0).fit(
+                data, targets, sample_weight=weights
+            ),
+            data,
+        )
+        for model, data, targets, weights in fits
+    ]
 
 
 def damage_bytes(content, rng):
@@ -150,6 +178,9 @@ def use(path, X):
     for name in PROPERTIES:
         if hasattr(type(model), name):
             getattr(model, name)
+    if hasattr(model, "estimators_"):
+        model = model.estimators_[-1]
+        tree_text(model)
     model.get_depth()
     repr(model)
     return True
