@@ -124,9 +124,9 @@ def test_damaged_arrays_are_refused_with_a_reason(name, change, message):
     ("name", "change", "message"),
     [
         ("category_offset", lambda a: np.full_like(a, -1), "kind of split"),
-        ("category_offset", lambda a: np.where(a >= 0, a + 10**9, a), "categor"),
+        ("category_offset", lambda a: np.where(a >= 0, a + 10**9, a), "category set"),
         ("category_offset", lambda a: a[:-1], "entries of category_offset"),
-        ("category_words", lambda a: a[:-1], "categor"),
+        ("category_words", lambda a: a[:-1], "category set"),
         ("n_categories", lambda a: np.zeros_like(a), "0 entries of category_offset"),
         ("n_categories", put(1, -5), "n_categories"),
     ],

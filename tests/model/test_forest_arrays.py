@@ -147,7 +147,7 @@ def put(index, value):
         ("weighted", "row_weights", lambda a: a * 1e308, "positive weight|finite"),
         ("sparse", "output_indices", put(0, 99), "output_indices"),
         ("masked", "output_observed", put(0, 7), "0 or 1"),
-        ("categorical", "category_words", lambda a: a[:-1], "categor"),
+        ("categorical", "category_words", lambda a: a[:-1], "category set"),
     ],
 )
 def test_damaged_arrays_are_refused_with_a_reason(kind, name, change, message):
