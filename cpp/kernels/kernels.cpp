@@ -2,11 +2,13 @@
 #include "ramify/kernels.hpp"
 
 #include "kernels/columns.inl"
+#include "kernels/cuts.inl"
 #include "kernels/find_bins.inl"
-#include "kernels/flags.inl"
 #include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
+#include "kernels/rows.inl"
+#include "kernels/sides.inl"
 #include "kernels/walk.inl"
 
 #define RAMIFY_STRING_(x) #x
@@ -22,13 +24,20 @@ constexpr Kernels table() {
     kernels.walk_double = walk_double<N>;
     kernels.walk_weighted = walk_weighted<N, float>;
     kernels.walk_weighted_double = walk_weighted<N, double>;
+    kernels.sort_list = sort_list;
+    kernels.list_factors = list_factors;
     kernels.walk_list = walk_list<N>;
     kernels.walk_pair = walk_pair<N>;
     kernels.best_of_list = best_of_list;
     kernels.split_list = split_list;
     kernels.subset_norms = subset_norms<N>;
-    kernels.flagged_norms = flagged_norms<N>;
     kernels.sum_columns = sum_columns<N>;
+    kernels.code_ranges = code_ranges;
+    kernels.draw_cuts = draw_cuts;
+    kernels.code_masks = code_masks;
+    kernels.side_norms = side_norms<N>;
+    kernels.centre = centre<N>;
+    kernels.part_rows = part_rows<N>;
     kernels.find_bins = find_bins;
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;

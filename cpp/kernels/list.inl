@@ -10,6 +10,42 @@
 
 namespace ramify::RAMIFY_ISA {
 
+// A row's place is the number of smaller keys, of which a vector of rows counts one at a time:
+// without a branch that depends on the codes. Keys fit 15 bits, for comparisons with a sign.
+inline void sort_list(const ListSortTask& task) {
+    constexpr int kAtOnce = kWidth * 2;
+    typedef int16_t Keys __attribute__((vector_size(kWidth * 4)));
+    alignas(64) int16_t keys[kFewEntries], places[kFewEntries];
+    const int n = static_cast<int>(task.n_rows);
+    for (int i = 0; i < n; ++i)
+        keys[i] = static_cast<int16_t>(task.codes[task.rows[i] * task.stride] << 7 | i);
+    for (int first = 0; first < n; first += kAtOnce) {
+        Keys own, place{};
+        std::memcpy(&own, keys + first, sizeof(own));
+        for (int j = 0; j < n; ++j) place -= own > keys[j];
+        std::memcpy(places + first, &place, sizeof(place));
+    }
+    for (int i = 0; i < n; ++i) {
+        const uint32_t code = static_cast<uint32_t>(keys[i]) >> 7;
+        task.entries[places[i]] =
+            list_entry(code == 255 ? kMissingEntryCode : code, static_cast<uint32_t>(i));
+    }
+}
+
+inline void list_factors(const ListFactorTask& task) {
+    double prefix = task.initial;
+    for (int64_t i = 0; i < task.n_entries; ++i) {
+        prefix += task.weights[list_row(task.entries[i])];
+        task.prefixes[i] = prefix;
+    }
+    for (int64_t i = 0; i < task.n_entries; ++i) {
+        const double weight = task.prefixes[i], other = task.total - weight;
+        const double lighter = weight < other ? weight : other;
+        const float factor = static_cast<float>(task.total / (weight * other));
+        task.factors[i] = lighter <= task.dust ? -__builtin_inff() : factor;
+    }
+}
+
 // Walks `B` blocks at once, so that their prefixes stay in registers.
 template <int N, int B>
 void walk_list_blocks(const ListWalkTask& task, const float* g, bool is_first) {

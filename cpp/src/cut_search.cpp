@@ -2,264 +2,283 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <tuple>
-#include <utility>
 
-#include "random_cut.hpp"
+#include "ramify/random.hpp"
 
 namespace ramify {
 
 namespace {
 
-constexpr int64_t kPadding = 16;
+constexpr int64_t kRowsPerWord = 64;
+
+// body(bit) for every bit that is set, in ascending order.
+template <typename Body>
+void for_each_bit(uint64_t bits, Body&& body) {
+    for (; bits; bits &= bits - 1) body(__builtin_ctzll(bits));
+}
+
+// Bits of the last word that stand for rows.
+uint64_t last_word(int64_t n_rows) {
+    return ~uint64_t{0} >> (kRowsPerWord - 1 - (n_rows - 1) % kRowsPerWord);
+}
 
 }  // namespace
 
-CutSearch::CutSearch(Workspace& workspace)
-    : workspace_(workspace), kernels_(kernels_for(workspace.lanes)), subset_gains_(workspace) {}
+CutSearch::CutSearch(Workspace& workspace, const CutGuide& guide)
+    : workspace_(workspace),
+      kernels_(kernels_for(workspace.lanes)),
+      codes_(*workspace.row_codes),
+      guide_(guide),
+      subset_gains_(workspace),
+      columns_((workspace.binned.n_dense + kCodeColumns - 1) / kCodeColumns) {}
 
-void CutSearch::search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
-                       size_t n_features, Split& best) {
-    is_tiny_ = SubsetGains::is_worthwhile(node.range.size(), n_features);
-    if (is_tiny_)
-        subset_gains_.tabulate(node);
+void CutSearch::search(const SearchNode& node, const int32_t* features, size_t n_features,
+                       Split& best) {
+    const int64_t n = node.range.size();
+    n_words_ = (n + kRowsPerWord - 1) / kRowsPerWord;
+    is_tiny_ = SubsetGains::is_worthwhile(n, n_features);
+    chosen_.home = -1;
+    if (is_tiny_) subset_gains_.tabulate(node);
+    if (n == 2 && is_tiny_)
+        search_two_rows(node, features, n_features, best);
     else
-        flags_.resize(node.range.size() * kFlagColumns, 0.0f);
-    candidates_.clear();
-    if (node.range.size() == 2 && is_tiny_) {
-        search_pair(node, features, ranks, n_features, best);
-        return;
-    }
-    for (size_t i = 0; i < n_features; ++i) {
-        read_codes(node, features[i]);
-        add_candidates(node, features[i], ranks[i], best);
-    }
-    if (!candidates_.empty()) score(node, best);
+        search_groups(node, features, n_features, best);
+    if (chosen_.home >= 0) finish(node, best);
 }
 
-// Two rows: every feature that tells them apart has the same gain, so that only the first in rank
-// needs its cut drawn.
-void CutSearch::search_pair(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
-                            size_t n_features, Split& best) {
-    const int64_t a = int64_t{workspace_.rows[node.range.begin]} * kTileFeatures;
-    const int64_t b = int64_t{workspace_.rows[node.range.begin + 1]} * kTileFeatures;
-    size_t chosen = n_features;
-    for (size_t i = 0; i < n_features; ++i) {
-        const uint8_t* const codes = workspace_.binned.codes_u8 +
-                                     workspace_.dense_base(workspace_.feature_home[features[i]]);
-        if (codes[a] != codes[b] && (chosen == n_features || ranks[i] < ranks[chosen])) chosen = i;
-    }
-    if (chosen == n_features) return;
-    read_codes(node, features[chosen]);
-    add_candidates(node, features[chosen], ranks[chosen], best);
-}
-
-void CutSearch::read_codes(const SearchNode& node, int32_t feature) {
-    const uint8_t* const codes =
-        workspace_.binned.codes_u8 + workspace_.dense_base(workspace_.feature_home[feature]);
-    const int32_t* const rows = workspace_.rows.data() + node.range.begin;
-    const int64_t n = node.range.size();
-    if (static_cast<int64_t>(codes_.size()) < n + kPadding) codes_.resize(n + kPadding);
-    for (int64_t i = 0; i < n; ++i) codes_[i] = codes[int64_t{rows[i]} * kTileFeatures];
-    std::fill_n(codes_.begin() + n, kPadding, codes_[0]);
-}
-
-namespace {
-
-// Sixteen codes at a time; codes are padded to whole vectors with copies of the first.
-typedef uint8_t Codes __attribute__((vector_size(16)));
-constexpr int64_t kCodesAtOnce = sizeof(Codes);
-
-Codes load_codes(const uint8_t* codes) {
-    Codes result;
-    std::memcpy(&result, codes, sizeof(result));
-    return result;
-}
-Codes smaller(Codes a, Codes b) { return a < b ? a : b; }
-Codes larger(Codes a, Codes b) { return a > b ? a : b; }
-
-template <typename Pick>
-uint8_t reduce(Codes v, Pick&& pick) {
-    v = pick(v,
-             __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    v = pick(v,
-             __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-    v = pick(v,
-             __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-    v = pick(v,
-             __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    return v[0];
-}
-
-struct CodeRange {
-    uint8_t first, last;  // of the values
-    int64_t n_missing;
-};
-
-// Folding a vector costs as much as this many codes one by one.
-constexpr int64_t kFewCodes = 24;
-
-CodeRange range_of_few(const uint8_t* codes, int64_t n) {
-    CodeRange range{255, 0, 0};
-    for (int64_t i = 0; i < n; ++i) {
-        const uint8_t code = codes[i];
-        range.n_missing += code == kMissingU8;
-        range.first = code < range.first ? code : range.first;
-        range.last = code > range.last && code != kMissingU8 ? code : range.last;
-    }
-    return range;
-}
-
-CodeRange range_of(const uint8_t* codes, int64_t n) {
-    if (n <= kFewCodes) return range_of_few(codes, n);
-    Codes least = load_codes(codes), most = least, next = least + 1;
-    for (int64_t i = kCodesAtOnce; i < n; i += kCodesAtOnce) {
-        const Codes code = load_codes(codes + i);
-        least = smaller(least, code);
-        most = larger(most, code);
-        next = larger(next, code + 1);  // the code of missing values wraps to 0
-    }
-    CodeRange range{reduce(least, smaller), static_cast<uint8_t>(reduce(next, larger) - 1), 0};
-    if (reduce(most, larger) == kMissingU8)
-        range.n_missing = std::count(codes, codes + n, static_cast<uint8_t>(kMissingU8));
-    return range;
-}
-
-// The largest code up to the cut and the smallest above it.
-std::pair<uint8_t, uint8_t> neighbours_of(const uint8_t* codes, int64_t n, uint8_t cut) {
-    const Codes zeros{}, ones = ~zeros, limit = zeros + cut;
-    Codes below = zeros, above = ones;
-    for (int64_t i = 0; i < n; i += kCodesAtOnce) {
-        const Codes code = load_codes(codes + i);
-        below = larger(below, code <= limit ? code : zeros);
-        above = smaller(above, code > limit ? code : ones);
-    }
-    return {reduce(below, larger), reduce(above, smaller)};
-}
-
-}  // namespace
-
-// One cut, with the missing rows on either side, and the values against the missing rows.
-void CutSearch::add_candidates(const SearchNode& node, int32_t feature, uint64_t rank,
-                               Split& best) {
-    const int64_t n = node.range.size();
-    const CodeRange range = range_of(codes_.data(), n);
-    if (range.n_missing == n) return;
+// Every feature that tells two rows apart has the same gain, so that only the first in rank needs
+// its cut drawn.
+void CutSearch::search_two_rows(const SearchNode& node, const int32_t* features, size_t n_features,
+                                Split& best) {
+    const uint8_t* const a = codes_.of_row(workspace_.rows[node.range.begin]);
+    const uint8_t* const b = codes_.of_row(workspace_.rows[node.range.begin + 1]);
+    uint64_t least_rank = ~uint64_t{0};
     Candidate candidate;
-    candidate.feature = feature;
-    candidate.rank = rank;
-    candidate.has_missing = range.n_missing > 0;
+    for (size_t i = 0; i < n_features; ++i) {
+        const int32_t home = workspace_.feature_home[features[i]];
+        const uint64_t rank = feature_rank(node.seed, features[i]);
+        if (a[home] == b[home] || rank > least_rank) continue;
+        least_rank = rank;
+        candidate.home = home;
+    }
+    if (candidate.home < 0) return;
+    const auto [first, last] = std::minmax(a[candidate.home], b[candidate.home]);
+    candidate.n_left = 1;
+    candidate.has_missing = last == kMissingU8;
     if (candidate.has_missing) {
-        candidate.takes_missing = true;
-        candidate.left_max = range.last;
-        candidate.threshold = std::numeric_limits<double>::infinity();
-        add(node, candidate, best);
-    }
-    if (range.first == range.last) return;
-    candidate.takes_values = true;
-    draw_cut(node, range.first, range.last, candidate);
-    for (int with_missing = 0; with_missing <= candidate.has_missing; ++with_missing) {
-        candidate.takes_missing = with_missing != 0;
-        add(node, candidate, best);
-    }
-}
-
-void CutSearch::draw_cut(const SearchNode& node, uint8_t first, uint8_t last,
-                         Candidate& candidate) const {
-    const BinnedView& binned = workspace_.binned;
-    const int64_t n = node.range.size();
-    const double* const low = binned.bin_low + binned.bin_offsets[candidate.feature];
-    const double* const high = binned.bin_high + binned.bin_offsets[candidate.feature];
-    RandomCut cut;
-    cut.value = draw_cut_value(low, high, candidate.feature, node.seed, first, last);
-    uint8_t left_max = first, right_min = last;
-    if (n <= kFewCodes && std::isfinite(cut.value)) {
-        // Each code by itself: loads that need not wait for each other, unlike those of a search.
-        for (int64_t i = 0; i < n; ++i) {
-            const uint8_t code = codes_[i];
-            if (code == kMissingU8 || code == first || code == last) continue;
-            const bool left = is_left_of(cut.value, low[code], high[code]);
-            left_max = left && code > left_max ? code : left_max;
-            right_min = !left && code < right_min ? code : right_min;
-        }
+        candidate.left = Left::values;
+        candidate.cut.left_code = first;
     } else {
-        cut = draw_random_cut(binned, candidate.feature, node.seed, first, last);
-        std::tie(left_max, right_min) =
-            neighbours_of(codes_.data(), n, static_cast<uint8_t>(cut.left_code));
+        candidate.cut =
+            draw_random_cut(workspace_.binned, workspace_.binned.dense_features[candidate.home],
+                            node.seed, first, last);
     }
-    candidate.left_max = left_max;
-    candidate.threshold = cut.threshold_between(binned, candidate.feature, left_max, right_min);
+    offer(node, candidate, subset_gains_[1], best);
 }
 
-void CutSearch::add(const SearchNode& node, Candidate candidate, Split& best) {
-    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
-    const uint8_t left_max = candidate.left_max;
-    const uint8_t values = candidate.takes_values, missing = candidate.takes_missing;
-    const uint8_t* const codes = codes_.data();
-    auto is_on_side = [&](int64_t i) -> uint8_t {
-        return (values & (codes[i] <= left_max)) | (missing & (codes[i] == kMissingU8));
-    };
+void CutSearch::search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
+                              Split& best) {
+    group_numbers_.clear();
+    for (size_t i = 0; i < n_features; ++i) {
+        const int32_t home = workspace_.feature_home[features[i]];
+        uint64_t& columns = columns_[home / kCodeColumns];
+        if (columns == 0) group_numbers_.push_back(home / kCodeColumns);
+        columns |= uint64_t{1} << home % kCodeColumns;
+    }
+    for (const int32_t number : group_numbers_) {
+        group_.begin = number * kCodeColumns;
+        group_.columns = columns_[number];
+        columns_[number] = 0;
+        search_group(node, group_, best);
+    }
+}
+
+void CutSearch::draw_cuts(const SearchNode& node, Group& group) const {
+    uint8_t least[kCodeColumns], most[kCodeColumns], first[kCodeColumns], last[kCodeColumns];
+    kernels_.code_ranges({codes_.codes.data() + group.begin, codes_.stride,
+                          workspace_.rows.data() + node.range.begin, node.range.size(), least,
+                          group.largest, most});
+    group.cut = group.missing = 0;
+    group.n_cuts = 0;
+    for_each_bit(group.columns, [&](int c) {
+        const bool has_values = least[c] != kMissingU8;
+        group.missing |= uint64_t{has_values && most[c] == kMissingU8} << c;
+        // Written in any case, and kept if there is something to cut.
+        group.homes[group.n_cuts] = group.begin + c;
+        first[group.n_cuts] = least[c];
+        last[group.n_cuts] = group.largest[c];
+        const bool is_cut = has_values && least[c] != group.largest[c];
+        group.cut |= uint64_t{is_cut} << c;
+        group.n_cuts += is_cut;
+    });
+    const bool are_finite =
+        kernels_.draw_cuts({guide_.tables(), node.seed, group.n_cuts, group.homes, first, last,
+                            group.values, group.limits});
+    for (int i = 0; !are_finite && i < group.n_cuts; ++i) {
+        if (std::isfinite(group.values[i])) continue;
+        const int32_t feature = workspace_.binned.dense_features[group.homes[i]];
+        group.limits[i] = static_cast<uint8_t>(
+            left_code_of_endless(cut_uniform(node.seed, feature), first[i], last[i]));
+    }
+}
+
+void CutSearch::fill_masks(const SearchNode& node, int32_t begin, uint64_t columns,
+                           const uint8_t* limits, Masks& masks) const {
+    CodeMaskTask task;
+    task.codes = codes_.codes.data() + begin;
+    task.stride = codes_.stride;
+    task.limits = limits;
+    task.columns = columns;
+    task.mask_stride = n_words_;
+    task.counts = masks.counts;
+    std::fill_n(masks.counts, kCodeColumns, 0);
+    if (masks.words.size() < static_cast<size_t>(kCodeColumns * n_words_))
+        masks.words.resize(kCodeColumns * n_words_);
+    for (int64_t word = 0; word < n_words_; ++word) {
+        const int64_t first = node.range.begin + word * kRowsPerWord;
+        task.rows = workspace_.rows.data() + first;
+        task.n_rows = std::min(kRowsPerWord, node.range.end - first);
+        task.masks = masks.words.data() + word;
+        kernels_.code_masks(task);
+    }
+}
+
+void CutSearch::search_group(const SearchNode& node, Group& group, Split& best) {
+    draw_cuts(node, group);
+    if (group.n_cuts > 0) {
+        uint8_t limits[kCodeColumns] = {};
+        for (int i = 0; i < group.n_cuts; ++i)
+            limits[group.homes[i] - group.begin] = group.limits[i];
+        fill_masks(node, group.begin, group.cut, limits, below_);
+    }
+    if (group.missing) search_missing(node, group, best);
+    for (int i = 0; i < group.n_cuts; ++i) {
+        const int32_t home = group.homes[i];
+        const bool has_missing = group.missing >> (home - group.begin) & 1;
+        add(node,
+            {home, Left::below, has_missing, {group.limits[i], group.values[i]}, below_.counts[i]},
+            below_.words.data() + i * n_words_, best);
+    }
+    if (n_waiting_ > 0) score(node, best);
+}
+
+// The values against the missing rows, and each cut with the missing rows on its left.
+void CutSearch::search_missing(const SearchNode& node, const Group& group, Split& best) {
+    const int64_t n = node.range.size();
+    uint8_t limits[kCodeColumns];
+    std::fill_n(limits, kCodeColumns, static_cast<uint8_t>(kMissingU8 - 1));
+    fill_masks(node, group.begin, group.missing, limits, present_);
+    below_or_missing_.resize(std::max(below_or_missing_.size(), present_.words.size()));
+    uint64_t *present = present_.words.data(), *either = below_or_missing_.data();
+    const uint64_t valid = last_word(n);
+    int slot = 0, cut = 0;
+    for_each_bit(group.missing, [&](int c) {
+        const int32_t home = group.begin + c;
+        const int32_t n_values = present_.counts[slot++];
+        while (cut < group.n_cuts && group.homes[cut] < home) ++cut;
+        if (cut < group.n_cuts && group.homes[cut] == home) {
+            const uint64_t* const left = below_.words.data() + cut * n_words_;
+            for (int64_t word = 0; word < n_words_; ++word)
+                either[word] = left[word] | ~present[word];
+            either[n_words_ - 1] &= valid;
+            add(node,
+                {home,
+                 Left::below_and_missing,
+                 true,
+                 {group.limits[cut], group.values[cut]},
+                 below_.counts[cut] + n - n_values},
+                either, best);
+        }
+        add(node, {home, Left::values, true, {group.largest[c], 0.0}, n_values}, present, best);
+        present += n_words_;
+        either += n_words_;
+    });
+    // The bits of both kinds are about to be reused.
+    if (n_waiting_ > 0) score(node, best);
+}
+
+void CutSearch::add(const SearchNode& node, const Candidate& candidate, uint64_t* left,
+                    Split& best) {
     if (is_tiny_) {
-        uint32_t subset = 0;
-        for (int64_t i = 0; i < n; ++i) subset |= uint32_t{is_on_side(i)} << i;
-        candidate.n_side = __builtin_popcount(subset);
-        offer(node, candidate, subset_gains_[subset], best);
+        offer(node, candidate, subset_gains_[static_cast<uint32_t>(left[0])], best);
         return;
     }
-    float* const column = flags_.data() + candidates_.size() * n;
-    int32_t n_side = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const int32_t flag = is_on_side(i);
-        column[i] = static_cast<float>(flag);
-        n_side += flag;
+    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
+    const int64_t n_right = n - candidate.n_left;
+    if (candidate.n_left < least || n_right < least) return;
+    if (n_right < candidate.n_left) {
+        for (int64_t word = 0; word < n_words_; ++word) left[word] = ~left[word];
+        left[n_words_ - 1] &= last_word(n);
     }
-    candidate.n_side = n_side;
-    if (n_side < least || n - n_side < least) return;
-    candidates_.push_back(candidate);
-    if (candidates_.size() == kFlagColumns) score(node, best);
+    waiting_[n_waiting_] = candidate;
+    sides_[n_waiting_++] = left;
+    if (n_waiting_ == kMostSides) score(node, best);
 }
 
 void CutSearch::score(const SearchNode& node, Split& best) {
-    workspace_.interrupt.check();
-    float norms[kFlagColumns] = {};
     const int64_t n = node.range.size();
-    kernels_.flagged_norms(
-        {workspace_.gradient_blocks(*node.store, node.range), flags_.data(), n, norms});
-    work_ += static_cast<uint64_t>(n) * candidates_.size() * workspace_.channels.n_channels;
+    if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
+    float norms[kMostSides] = {};
+    kernels_.side_norms({workspace_.gradient_blocks(*node.store, node.range), sides_, n_waiting_,
+                         n_words_, norms});
     const bool unit = workspace_.channels.policy == HessianPolicy::unit;
     const double total = node.totals->weight;
-    for (size_t c = 0; c < candidates_.size(); ++c) {
-        double weight = static_cast<double>(candidates_[c].n_side);
-        if (!unit) {
-            const float* const weights = workspace_.weights.data() + node.range.begin;
-            weight = 0.0;
-            const float* const flags = flags_.data() + c * n;
-            for (int64_t i = 0; i < n; ++i) weight += double{flags[i]} * weights[i];
-        }
+    for (int i = 0; i < n_waiting_; ++i) {
+        const int64_t n_side = std::min(waiting_[i].n_left, n - waiting_[i].n_left);
+        work_ += static_cast<uint64_t>(n_side) * workspace_.channels.n_channels;
+        const double weight = unit ? static_cast<double>(n_side) : weight_of(node, sides_[i]);
         const double other = total - weight;
         if (std::min(weight, other) <= workspace_.dust() * total) continue;
-        offer(node, candidates_[c], static_cast<float>(norms[c] * (1.0 / weight + 1.0 / other)),
-              best);
+        offer(node, waiting_[i], static_cast<float>(norms[i] * (total / (weight * other))), best);
     }
-    candidates_.clear();
+    n_waiting_ = 0;
+}
+
+double CutSearch::weight_of(const SearchNode& node, const uint64_t* side) const {
+    const float* weights = workspace_.weights.data() + node.range.begin;
+    double sum = 0.0;
+    for (int64_t word = 0; word < n_words_; ++word, weights += kRowsPerWord)
+        for_each_bit(side[word], [&](int row) { sum += weights[row]; });
+    return sum;
 }
 
 void CutSearch::offer(const SearchNode& node, const Candidate& candidate, float gain,
-                      Split& best) const {
-    if (gain < 0.0f || !best.beaten_by(gain, candidate.rank)) return;
-    const int64_t n = node.range.size();
+                      Split& best) {
+    if (gain < 0.0f || gain < best.least_rival()) return;
+    const int32_t feature = workspace_.binned.dense_features[candidate.home];
+    const uint64_t rank = feature_rank(node.seed, feature);
+    if (!best.beaten_by(gain, rank)) return;
     best.gain = gain;
-    best.rank = candidate.rank;
-    best.feature = candidate.feature;
+    best.rank = rank;
+    best.feature = feature;
+    chosen_ = candidate;
+}
+
+void CutSearch::finish(const SearchNode& node, Split& best) const {
     best.is_categorical = false;
-    best.left_code = candidate.left_max;
-    best.threshold = candidate.threshold;
-    // The flagged side is the left one, except where it holds the missing rows alone.
-    best.n_left = candidate.takes_values ? candidate.n_side : n - candidate.n_side;
-    best.missing_left = candidate.has_missing ? candidate.takes_values && candidate.takes_missing
-                                              : 2 * best.n_left >= n;
+    best.left_code = chosen_.cut.left_code;
+    best.n_left = chosen_.n_left;
+    best.missing_left = chosen_.has_missing ? chosen_.left == Left::below_and_missing
+                                            : 2 * chosen_.n_left >= node.range.size();
+    best.threshold = std::numeric_limits<double>::infinity();
+    if (chosen_.left == Left::values) return;
+    const BinnedView& binned = workspace_.binned;
+    const int64_t bin = binned.bin_offsets[best.feature] + best.left_code;
+    const double value = chosen_.cut.value;
+    if (value >= binned.bin_high[bin] && value < binned.bin_low[bin + 1]) {
+        best.threshold = value;  // it parts the bins, whichever of them are in the node
+        return;
+    }
+    const uint8_t limit = static_cast<uint8_t>(best.left_code);
+    uint8_t left_max = 0, right_min = kMissingU8;
+    for (int64_t i = node.range.begin; i < node.range.end; ++i) {
+        const uint8_t code = codes_.of_row(workspace_.rows[i])[chosen_.home];
+        const uint8_t is_left = code <= limit ? 0xff : 0;
+        left_max = std::max<uint8_t>(left_max, code & is_left);
+        right_min = std::min<uint8_t>(right_min, code | is_left);
+    }
+    best.threshold = chosen_.cut.threshold_between(binned, best.feature, left_max, right_min);
 }
 
 }  // namespace ramify

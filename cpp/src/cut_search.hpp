@@ -1,10 +1,12 @@
-// Random cuts of dense numeric features, several at a time: a cut needs no order of the rows, only
-// the sums of the channels on one of its sides.
+// Random cuts of dense numeric features, many at a time: a cut needs no order of the rows, only
+// which rows lie on its smaller side, and the sums of their channels.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "random_cut.hpp"
+#include "row_codes.hpp"
 #include "split_search.hpp"
 #include "subset_gains.hpp"
 
@@ -12,43 +14,77 @@ namespace ramify {
 
 class CutSearch {
   public:
-    explicit CutSearch(Workspace& workspace);
+    // The workspace must have its codes row by row.
+    CutSearch(Workspace& workspace, const CutGuide& guide);
 
-    // The best of one random cut per feature, for a node with centred channels.
-    void search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
-                size_t n_features, Split& best);
+    // The best of one random cut per feature, for a node with centred channels. Ties go by
+    // `feature_rank`.
+    void search(const SearchNode& node, const int32_t* features, size_t n_features, Split& best);
 
     uint64_t work() const { return work_ + subset_gains_.work; }
 
   private:
-    // One side of a candidate: the rows whose flag is set.
+    enum class Left : uint8_t { below, below_and_missing, values };  // what goes left
+
     struct Candidate {
-        int32_t feature = 0;
-        uint64_t rank = 0;
-        bool takes_values = false, takes_missing = false;  // what the flagged side holds
+        int32_t home = -1;  // dense feature; -1: none
+        Left left = Left::below;
         bool has_missing = false;
-        int64_t n_side = 0;
-        uint8_t left_max = 0;
-        double threshold = 0.0;
+        RandomCut cut;
+        int64_t n_left = 0;
+    };
+    // Features whose codes are neighbours, and what is known of them in the node.
+    struct Group {
+        int32_t begin = 0;     // the first column
+        uint64_t columns = 0;  // bits of the features to look at
+        uint64_t missing = 0;  // of those with values and missing rows
+        uint64_t cut = 0;      // of those with at least two values; in their order:
+        int n_cuts = 0;
+        int32_t homes[kCodeColumns];
+        double values[kCodeColumns];
+        uint8_t limits[kCodeColumns];   // last code on the left
+        uint8_t largest[kCodeColumns];  // per column: largest code of a value
+    };
+    // Rows of a node as bits, per column, and how many there are.
+    struct Masks {
+        std::vector<uint64_t> words;
+        int32_t counts[kCodeColumns];
     };
 
-    void search_pair(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
-                     size_t n_features, Split& best);
-    void read_codes(const SearchNode& node, int32_t feature);
-    void add_candidates(const SearchNode& node, int32_t feature, uint64_t rank, Split& best);
-    // The cut of the candidate's feature between two codes of the node.
-    void draw_cut(const SearchNode& node, uint8_t first, uint8_t last, Candidate& candidate) const;
-    void add(const SearchNode& node, Candidate candidate, Split& best);
+    void search_two_rows(const SearchNode& node, const int32_t* features, size_t n_features,
+                         Split& best);
+    void search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
+                       Split& best);
+    void draw_cuts(const SearchNode& node, Group& group) const;
+    void fill_masks(const SearchNode& node, int32_t begin, uint64_t columns, const uint8_t* limits,
+                    Masks& masks) const;
+    void search_group(const SearchNode& node, Group& group, Split& best);
+    void search_missing(const SearchNode& node, const Group& group, Split& best);
+    // A candidate and the rows on its left, which are replaced by the smaller side.
+    void add(const SearchNode& node, const Candidate& candidate, uint64_t* left, Split& best);
     void score(const SearchNode& node, Split& best);
-    void offer(const SearchNode& node, const Candidate& candidate, float gain, Split& best) const;
+    double weight_of(const SearchNode& node, const uint64_t* side) const;
+    // Keeps the candidate if it is better than `best`; what only the winner needs comes later.
+    void offer(const SearchNode& node, const Candidate& candidate, float gain, Split& best);
+    void finish(const SearchNode& node, Split& best) const;
 
     Workspace& workspace_;
     const Kernels& kernels_;
+    const RowCodes& codes_;
+    const CutGuide& guide_;
     SubsetGains subset_gains_;
     bool is_tiny_ = false;
-    std::vector<uint8_t> codes_;         // of one feature, in node order
-    std::vector<Candidate> candidates_;  // waiting to be scored together
-    std::vector<float> flags_;           // a column of rows per candidate
+    int64_t n_words_ = 0;  // of 64 rows each
+    Group group_;
+    std::vector<int32_t> group_numbers_;  // of the node
+    std::vector<uint64_t> columns_;       // per group of columns; zeros between nodes
+    Masks below_, present_;
+    std::vector<uint64_t> below_or_missing_;
+    // Candidates that wait to be scored together, and the smaller side of each.
+    int n_waiting_ = 0;
+    Candidate waiting_[kMostSides];
+    const uint64_t* sides_[kMostSides];
+    Candidate chosen_;
     uint64_t work_ = 0;
 };
 

@@ -50,8 +50,8 @@ class Grower {
         nodes_.emplace_back();
         const bool is_best_first = params_.max_leaf_nodes > 0;
         if (!is_best_first && workspace_.n_rows <= search_.subtree_rows()) {
-            std::vector<Subtree> whole{{0, root.range, 0, root.seed, {}, {}}};
-            grow_subtrees(whole);
+            subtrees_.push_back({0, root.range, 0, root.seed, {}, {}});
+            grow_subtrees();
             return assemble();
         }
         open_with_team(root);
@@ -165,7 +165,6 @@ class Grower {
 
     void grow_depth_first(OpenNode root) {
         std::vector<OpenNode> stack;
-        std::vector<Subtree> subtrees;
         stack.push_back(std::move(root));
         while (!stack.empty()) {
             team_.interrupt().check();
@@ -191,36 +190,24 @@ class Grower {
             summarise_children(node, children[0], children[1]);
             for (OpenNode& child : children) {
                 if (child.range.size() <= search_.subtree_rows()) {
-                    subtrees.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
+                    subtrees_.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
                     continue;
                 }
                 open_with_team(child);
                 stack.push_back(std::move(child));
             }
         }
-        grow_subtrees(subtrees);
+        grow_subtrees();
     }
 
-    void grow_subtrees(std::vector<Subtree>& subtrees) {
+    void grow_subtrees() {
         search_.release_large_buffers();
-        std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
+        std::sort(subtrees_.begin(), subtrees_.end(), [](const Subtree& a, const Subtree& b) {
             return a.range.size() != b.range.size() ? a.range.size() > b.range.size()
                                                     : a.id < b.id;
         });
-        team_.parallel_for(static_cast<int64_t>(subtrees.size()),
-                           [&](int64_t i, int thread) { grow_subtree(subtrees[i], thread); });
-        for (Subtree& subtree : subtrees) {
-            const int32_t offset = static_cast<int32_t>(nodes_.size()) - 1;
-            const int64_t word_offset = static_cast<int64_t>(words_.size());
-            for (TreeNode& node : subtree.nodes) {
-                if (node.left >= 0) node.left += offset, node.right += offset;
-                if (node.category_offset >= 0) node.category_offset += word_offset;
-            }
-            nodes_[subtree.id] = subtree.nodes[0];
-            nodes_.insert(nodes_.end(), subtree.nodes.begin() + 1, subtree.nodes.end());
-            words_.insert(words_.end(), subtree.words.begin(), subtree.words.end());
-            subtree = Subtree{};
-        }
+        team_.parallel_for(static_cast<int64_t>(subtrees_.size()),
+                           [&](int64_t i, int thread) { grow_subtree(subtrees_[i], thread); });
     }
 
     struct SubtreeNode {
@@ -311,22 +298,23 @@ class Grower {
     // Numbers the nodes in preorder.
     GrownTree assemble() {
         GrownTree tree;
-        tree.nodes.reserve(nodes_.size());
-        std::vector<std::pair<int32_t, int32_t>> stack{{0, -1}};  // node, parent if a right child
-        while (!stack.empty()) {
-            const auto [id, parent] = stack.back();
-            stack.pop_back();
-            const int32_t number = static_cast<int32_t>(tree.nodes.size());
-            if (parent >= 0) tree.nodes[parent].right = number;
-            TreeNode node = nodes_[id];
-            if (node.left >= 0) {
-                stack.push_back({node.right, number});
-                stack.push_back({node.left, -1});
-                node.left = number + 1;
-            }
-            tree.nodes.push_back(node);
+        size_t n_nodes = nodes_.size();
+        std::vector<int32_t> subtree_of(nodes_.size(), -1);
+        for (size_t i = 0; i < subtrees_.size(); ++i) {
+            subtree_of[subtrees_[i].id] = static_cast<int32_t>(i);
+            n_nodes += subtrees_[i].nodes.size() - 1;
         }
+        tree.nodes.reserve(n_nodes);
         tree.category_words = std::move(words_);
+        append(tree, nodes_, 0, [&](int32_t id) {
+            if (subtree_of[id] < 0) return false;
+            Subtree& subtree = subtrees_[subtree_of[id]];
+            append(tree, subtree.nodes, tree.category_words.size(), [](int32_t) { return false; });
+            tree.category_words.insert(tree.category_words.end(), subtree.words.begin(),
+                                       subtree.words.end());
+            subtree = Subtree{};
+            return true;
+        });
         tree.rows = std::move(workspace_.rows);
         // The order of moves that were saved must not show.
         if (search_.is_incremental())
@@ -337,12 +325,35 @@ class Grower {
         return tree;
     }
 
+    // Appends nodes[0] and all below it. replaces(id): whether it has appended something else in
+    // the place of a node.
+    template <typename Replaces>
+    static void append(GrownTree& tree, const std::vector<TreeNode>& nodes, int64_t word_offset,
+                       Replaces&& replaces) {
+        std::vector<std::pair<int32_t, int32_t>> stack{{0, -1}};  // node, parent if a right child
+        while (!stack.empty()) {
+            const auto [id, parent] = stack.back();
+            stack.pop_back();
+            const int32_t number = static_cast<int32_t>(tree.nodes.size());
+            if (parent >= 0) tree.nodes[parent].right = number;
+            if (replaces(id)) continue;
+            tree.nodes.push_back(nodes[id]);
+            TreeNode& node = tree.nodes.back();
+            if (node.category_offset >= 0) node.category_offset += word_offset;
+            if (node.left < 0) continue;
+            stack.push_back({node.right, number});
+            stack.push_back({node.left, -1});
+            node.left = number + 1;
+        }
+    }
+
     const GrowParams params_;
     Workspace workspace_;
     ThreadTeam team_;
     NodeSearch search_;
     std::vector<TreeNode> nodes_;
     std::vector<uint32_t> words_;
+    std::vector<Subtree> subtrees_;
     double pure_scale_ = 0.0, least_gain_ = 0.0;
 };
 

@@ -16,8 +16,8 @@ int passes(const uint32_t* counts) { return counts[kMissingU8] > 0 ? 2 : 1; }
 NodeHistograms::NodeHistograms(const Workspace& workspace, size_t n_tiles)
     : n_blocks_(workspace.n_blocks),
       block_size_(size_t{kTileFeatures} * kBins * workspace.lanes),
-      gradient_(n_tiles * workspace.n_blocks * block_size_),
-      hessian_(workspace.per_channel() ? gradient_.size() : 0),
+      gradient_(n_tiles * workspace.n_blocks * block_size_, 0.0f),
+      hessian_(workspace.per_channel() ? gradient_.size() : 0, 0.0f),
       weights_(n_tiles * kTileFeatures * kBins),
       counts_(n_tiles * kTileFeatures * kBins) {}
 
@@ -61,7 +61,7 @@ void HistogramSearch::keep_counts(const TileScores& scores, size_t tile_index,
 }
 
 float* HistogramSearch::scratch(AlignedVector<float>& buffer) const {
-    if (buffer.empty()) buffer.resize(block_size_);
+    if (buffer.empty()) buffer.resize(block_size_, 0.0f);
     return buffer.data();
 }
 

@@ -23,9 +23,15 @@ void plain_means(const LeafMeansTask& task, ThreadTeam& team) {
         const int64_t end = std::min(task.n_leaves, begin + kLeavesPerBlock);
         for (int64_t leaf = begin; leaf < end; ++leaf) {
             double* const mean = task.means + leaf * task.n_outputs + first;
+            const int64_t first_row = task.leaf_offsets[leaf];
+            if (task.leaf_offsets[leaf + 1] == first_row + 1) {
+                std::copy_n(task.values + task.rows[first_row] * task.n_outputs + first, width,
+                            mean);
+                continue;
+            }
             std::fill_n(mean, width, 0.0);
             double total = 0.0;
-            for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i) {
+            for (int64_t i = first_row; i < task.leaf_offsets[leaf + 1]; ++i) {
                 const double* value = task.values + task.rows[i] * task.n_outputs + first;
                 const double weight = task.row_weights ? task.row_weights[task.rows[i]] : 1.0;
                 total += weight;

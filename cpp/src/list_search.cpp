@@ -5,31 +5,20 @@
 
 namespace ramify {
 
-namespace {
-
-constexpr int64_t kInsertionSortMax = 20;
-
-}  // namespace
-
-void sort_entries(const Workspace& workspace, const NodeRange& range, int32_t feature,
-                  uint32_t* out) {
+void sort_entries(const Workspace& workspace, const Kernels& kernels, const NodeRange& range,
+                  int32_t feature, uint32_t* out) {
     const uint8_t* const codes =
         workspace.binned.codes_u8 + workspace.dense_base(workspace.feature_home[feature]);
     const int32_t* const rows = workspace.rows.data() + range.begin;
     const int64_t n = range.size();
+    if (n <= kFewEntries) {
+        kernels.sort_list({codes, kTileFeatures, rows, n, out});
+        return;
+    }
     auto entry_of = [&](int64_t i) {
         const uint32_t code = codes[int64_t{rows[i]} * kTileFeatures];
         return list_entry(code == kMissingU8 ? kMissingEntryCode : code, static_cast<uint32_t>(i));
     };
-    if (n <= kInsertionSortMax) {
-        for (int64_t i = 0; i < n; ++i) {
-            const uint32_t entry = entry_of(i);
-            int64_t j = i;
-            for (; j > 0 && out[j - 1] > entry; --j) out[j] = out[j - 1];
-            out[j] = entry;
-        }
-        return;
-    }
     uint32_t starts[257] = {};
     for (int64_t i = 0; i < n; ++i) ++starts[codes[int64_t{rows[i]} * kTileFeatures] + 1];
     for (int b = 0; b < 256; ++b) starts[b + 1] += starts[b];
@@ -51,6 +40,7 @@ void ListSearch::start(const SearchNode& node, size_t n_features) {
         for (auto& norms : norms_) norms.resize(n + kListReadAhead);
         factors_.resize(n + kListReadAhead);
         unit_factors_.resize(n + kListReadAhead);
+        prefixes_.resize(n);
     }
     if (workspace_.channels.policy != HessianPolicy::unit) return;
     for (int64_t i = 0; i + 1 < n; ++i)
@@ -60,7 +50,7 @@ void ListSearch::start(const SearchNode& node, size_t n_features) {
 const uint32_t* ListSearch::sort(const NodeRange& range, int32_t feature) {
     const size_t needed = range.size() + kListReadAhead;
     if (sorted_.size() < needed) sorted_.resize(needed);
-    sort_entries(workspace_, range, feature, sorted_.data());
+    sort_entries(workspace_, kernels_, range, feature, sorted_.data());
     return sorted_.data();
 }
 
@@ -215,20 +205,15 @@ void ListSearch::choose(const SearchNode& node, int32_t feature, uint64_t rank,
 }
 
 void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
-    const float* weights = workspace_.weights.data() + node.range.begin;
-    double prefix = 0.0;
+    const float* const weights = workspace_.weights.data() + node.range.begin;
+    double initial = 0.0;
     if (pass.missing_left)
         for (int64_t i = 0; i < pass.n_missing; ++i)
-            prefix += weights[list_row(pass.missing()[i])];
+            initial += weights[list_row(pass.missing()[i])];
     const double total = node.totals->weight;
-    for (int64_t i = 0; i < pass.n_cuts(); ++i) {
-        prefix += weights[list_row(pass.entries[i])];
-        const double other = total - prefix;
-        const bool is_dust = std::min(prefix, other) <= workspace_.dust() * total;
-        // 1 / a + 1 / b with one division. Dust times any norm is negative or NaN: never the best.
-        factors_[i] = is_dust ? -std::numeric_limits<float>::infinity()
-                              : static_cast<float>(total / (prefix * other));
-    }
+    // Minus infinity times any norm is negative or NaN: never the best.
+    kernels_.list_factors({weights, pass.entries, pass.n_cuts(), initial, total,
+                           workspace_.dust() * total, prefixes_.data(), factors_.data()});
 }
 
 void ListSearch::keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries,

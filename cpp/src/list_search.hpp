@@ -9,8 +9,6 @@
 
 namespace ramify {
 
-// Missing rows sort behind all values.
-constexpr uint32_t kMissingEntryCode = 0xffff;
 // Vectors may read this far past the end of a list.
 constexpr int64_t kListReadAhead = 32;
 // Rows and moves have 15 bits; and larger nodes do better with histograms.
@@ -65,11 +63,12 @@ class ListSearch {
     bool is_tiny_ = false;
     std::vector<uint32_t> sorted_;
     std::vector<float> norms_[2], factors_, unit_factors_;
+    std::vector<double> prefixes_;
     uint64_t work_ = 0;
 };
 
 // The rows of a range as list entries in the order of a dense feature; `out` has room for them.
-void sort_entries(const Workspace& workspace, const NodeRange& range, int32_t feature,
-                  uint32_t* out);
+void sort_entries(const Workspace& workspace, const Kernels& kernels, const NodeRange& range,
+                  int32_t feature, uint32_t* out);
 
 }  // namespace ramify

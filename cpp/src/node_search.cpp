@@ -15,17 +15,20 @@ constexpr int64_t kSubtractionMinRows = 4096;
 constexpr int64_t kHistogramMinRows = 384;
 // A drawn feature has no neighbours to share a pass with: sorting pays up to here.
 constexpr int64_t kHistogramMinDrawnRows = 1024;
+// Features that one thread searches at a time where a node is searched by all threads.
+constexpr int64_t kBatchFeatures = 32;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 
 }  // namespace
 
-NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric)
+NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric,
+                           const CutGuide* guide)
     : features(workspace),
       histograms(workspace),
       list_search(workspace),
       lists(workspace, dense_numeric),
-      cuts(workspace),
+      cuts(guide ? std::make_unique<CutSearch>(workspace, *guide) : nullptr),
       entries(workspace),
       permutation(workspace.params.max_features < workspace.binned.n_features
                       ? workspace.binned.n_features
@@ -42,8 +45,6 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
         if (!workspace.channels.is_sparse()) workspace.load({0, workspace.n_rows}, resident_);
         return;
     }
-    for (int i = 0; i < team.size(); ++i)
-        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_));
     const BinnedView& binned = workspace.binned;
     for (int32_t i = 0; i < binned.n_dense; ++i) {
         const int32_t feature = binned.dense_features[i];
@@ -53,6 +54,12 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
                            !workspace.params.double_precision && !dense_numeric_.empty();
     simple_possible_ = is_automatic && binned.codes_u8 && !workspace.params.double_precision &&
                        !workspace.per_channel() && workspace.params.l2_regularization == 0.0;
+    if (simple_possible_ && workspace.params.random_cuts && !dense_numeric_.empty()) {
+        workspace.row_codes = std::make_unique<RowCodes>(workspace);
+        cut_guide_ = std::make_unique<CutGuide>(workspace);
+    }
+    for (int i = 0; i < team.size(); ++i)
+        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_.get()));
     lists_possible_ = simple_possible_ && histograms_possible_ && !draws_features();
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
@@ -123,7 +130,9 @@ NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_sub
     const bool centre =
         threads_[thread]->is_in_subtree || !(is_subtracted || keeps_histograms(range.size()));
     const bool walks = !uses_histograms(range.size()) || other_features_ || draws_features();
-    return workspace_.summarise(range, store_of(thread), centre, walks);
+    const bool is_simple = simple_possible_ && !other_features_ &&
+                           (workspace_.params.random_cuts || !uses_histograms(range.size()));
+    return workspace_.summarise(range, store_of(thread), centre, !is_simple, walks);
 }
 
 void NodeSearch::summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
@@ -160,9 +169,18 @@ void NodeSearch::add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64
     }
 }
 
-NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
-                                      bool with_numeric) const {
-    Plan plan;
+void NodeSearch::Plan::clear() {
+    tiles.clear();
+    simple_features.clear();
+    simple_ranks.clear();
+    features.clear();
+    ranks.clear();
+}
+
+const NodeSearch::Plan& NodeSearch::plan_all(const SearchNode& node, Thread& thread,
+                                             bool with_numeric) const {
+    Plan& plan = thread.plan;
+    plan.clear();
     const int64_t n_rows = node.range.size();
     auto rank = [&](int32_t feature) { return feature_rank(node.seed, feature); };
     if (with_numeric)
@@ -178,27 +196,28 @@ NodeSearch::Plan NodeSearch::plan_all(const SearchNode& node, Thread& thread,
     return plan;
 }
 
-NodeSearch::Plan NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) const {
-    Plan plan;
+const NodeSearch::Plan& NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) const {
+    Plan& plan = thread.plan;
+    plan.clear();
+    thread.swaps.clear();
     const int64_t p = workspace_.binned.n_features;
     std::vector<int32_t> slots;
-    std::vector<std::pair<int64_t, int64_t>> swaps;
     for (int64_t i = 0; i < workspace_.params.max_features; ++i) {
         const int64_t j = i + draw_below(node.seed, i, p - i);
         std::swap(thread.permutation[i], thread.permutation[j]);
-        swaps.emplace_back(i, j);
+        thread.swaps.push_back(j);
         const int32_t feature = thread.permutation[i];
         if (workspace_.feature_home[feature] < 0)
             slots.push_back(~workspace_.feature_home[feature]);
         add_candidate(plan, feature, i, node.range.size());
     }
-    for (size_t k = swaps.size(); k-- > 0;)
-        std::swap(thread.permutation[swaps[k].first], thread.permutation[swaps[k].second]);
+    for (size_t i = thread.swaps.size(); i-- > 0;)
+        std::swap(thread.permutation[i], thread.permutation[thread.swaps[i]]);
     if (!slots.empty()) thread.entries.collect(node.range, &slots);
     return plan;
 }
 
-NodeSearch::Plan NodeSearch::plan_of(const SearchNode& node, Thread& thread) const {
+const NodeSearch::Plan& NodeSearch::plan_of(const SearchNode& node, Thread& thread) const {
     return draws_features() ? plan_drawn(node, thread) : plan_all(node, thread, true);
 }
 
@@ -215,8 +234,7 @@ void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t 
                                Thread& thread, Split& best) const {
     if (begin == end) return;
     if (workspace_.params.random_cuts) {
-        thread.cuts.search(node, plan.simple_features.data() + begin,
-                           plan.simple_ranks.data() + begin, end - begin, best);
+        thread.cuts->search(node, plan.simple_features.data() + begin, end - begin, best);
         return;
     }
     thread.list_search.start(node, end - begin);
@@ -252,7 +270,11 @@ Split NodeSearch::find(const SearchNode& node, int thread_id) {
         thread.lists.search(node, thread.list_search, best);
         if (!other_features_) return best;
     }
-    const Plan plan =
+    if (thread.cuts && !other_features_ && !draws_features()) {
+        thread.cuts->search(node, dense_numeric_.data(), dense_numeric_.size(), best);
+        return best;
+    }
+    const Plan& plan =
         thread.lists.is_active() ? plan_all(node, thread, false) : plan_of(node, thread);
     const bool is_long = node.range.size() * workspace_.channels.n_channels >= kAddsPerCheck;
     auto check = [&] {
@@ -278,7 +300,7 @@ void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
 
 void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan, Split& best) {
     const int64_t n_simple = static_cast<int64_t>(plan.simple_features.size());
-    const int64_t n_batches = (n_simple + kFlagColumns - 1) / kFlagColumns;
+    const int64_t n_batches = (n_simple + kBatchFeatures - 1) / kBatchFeatures;
     std::vector<Split> bests(team_.size(), new_split());
     team_.parallel_for(
         n_batches + static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
@@ -287,8 +309,8 @@ void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& p
                                bests[id]);
                 return;
             }
-            const int64_t begin = piece * kFlagColumns;
-            search_simple(node, plan, begin, std::min(n_simple, begin + kFlagColumns),
+            const int64_t begin = piece * kBatchFeatures;
+            search_simple(node, plan, begin, std::min(n_simple, begin + kBatchFeatures),
                           *threads_[id], bests[id]);
         });
     reduce(bests, best);
@@ -343,7 +365,7 @@ void NodeSearch::search_tiles_with_team(const SearchNode& node,
 Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
     if (incremental_) return incremental_->find_with_team(node);
     Thread& caller = *threads_[0];
-    const Plan plan = plan_of(node, caller);
+    const Plan& plan = plan_of(node, caller);
     Split best = new_split();
     search_tiles_with_team(node, plan.tiles, kept, best);
     search_features_with_team(node, plan, best);
@@ -392,7 +414,7 @@ uint64_t NodeSearch::work() const {
     uint64_t total = incremental_ ? incremental_->work() : 0;
     for (const auto& thread : threads_)
         total += thread->features.work + thread->histograms.work + thread->list_search.work() +
-                 thread->cuts.work();
+                 (thread->cuts ? thread->cuts->work() : 0);
     return total;
 }
 

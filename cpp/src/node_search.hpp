@@ -73,19 +73,6 @@ class NodeSearch {
     static constexpr int64_t kMostSubtreeRows = kMaxListRows;
     static constexpr int64_t kIncrementalSubtreeRows = 1 << 15;
 
-    struct Thread {
-        Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric);
-        FeatureSearch features;
-        HistogramSearch histograms;
-        ListSearch list_search;
-        PresortedLists lists;
-        CutSearch cuts;
-        SparseEntries entries;
-        ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
-        bool is_in_subtree = false;
-        PartitionScratch partition;
-        std::vector<int32_t> permutation;  // identity between nodes
-    };
     // What one node looks at, cut into pieces that any thread may take.
     struct Plan {
         std::vector<FeatureTile> tiles;
@@ -95,8 +82,25 @@ class NodeSearch {
         // All others by a walk over groups.
         std::vector<int32_t> features;
         std::vector<uint64_t> ranks;
-    };
 
+        void clear();
+    };
+    struct Thread {
+        Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric,
+               const CutGuide* guide);
+        FeatureSearch features;
+        HistogramSearch histograms;
+        ListSearch list_search;
+        PresortedLists lists;
+        std::unique_ptr<CutSearch> cuts;  // null unless cuts are random
+        SparseEntries entries;
+        ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
+        bool is_in_subtree = false;
+        PartitionScratch partition;
+        Plan plan;                         // of the node at hand
+        std::vector<int32_t> permutation;  // identity between nodes
+        std::vector<int64_t> swaps;        // what was done to it
+    };
     Split new_split() const {
         Split split;
         split.is_exact = workspace_.params.double_precision;
@@ -105,9 +109,10 @@ class NodeSearch {
     bool uses_histograms(int64_t n_rows) const;
     bool is_histogram_feature(int32_t feature) const;
     void add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const;
-    Plan plan_all(const SearchNode& node, Thread& thread, bool with_numeric) const;
-    Plan plan_drawn(const SearchNode& node, Thread& thread) const;
-    Plan plan_of(const SearchNode& node, Thread& thread) const;
+    // Each fills the thread's plan.
+    const Plan& plan_all(const SearchNode& node, Thread& thread, bool with_numeric) const;
+    const Plan& plan_drawn(const SearchNode& node, Thread& thread) const;
+    const Plan& plan_of(const SearchNode& node, Thread& thread) const;
     void search_feature(const SearchNode& node, const Plan& plan, size_t at,
                         const SparseEntries& entries, Thread& thread, Split& best) const;
     // The simple features from `begin` to `end` of the plan.
@@ -129,6 +134,7 @@ class NodeSearch {
 
     Workspace& workspace_;
     ThreadTeam& team_;
+    std::unique_ptr<CutGuide> cut_guide_;               // for random cuts only
     std::vector<std::unique_ptr<Thread>> threads_;      // none if the search is incremental
     std::unique_ptr<IncrementalSearch> incremental_;    // else null
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids

@@ -25,7 +25,7 @@ void PresortedLists::start(const NodeRange& subtree) {
     spill_.resize(stride_ + kListReadAhead);
     moves_.resize(stride_ + 1);
     for (size_t f = 0; f < features_.size(); ++f)
-        sort_entries(workspace_, subtree, features_[f], entries_.data() + f * stride_);
+        sort_entries(workspace_, kernels_, subtree, features_[f], entries_.data() + f * stride_);
 }
 
 void PresortedLists::search(const SearchNode& node, ListSearch& lists, Split& best) {

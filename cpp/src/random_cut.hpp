@@ -11,9 +11,6 @@
 
 namespace ramify {
 
-// Draws of one node for different purposes must not meet.
-constexpr uint64_t kCutSalt = 0x5ca1ab1eULL;
-
 struct RandomCut {
     uint32_t left_code = 0;  // codes up to it go left
     double value = 0.0;
@@ -27,35 +24,39 @@ struct RandomCut {
     }
 };
 
-// Whether a code lies left of a finite cut: a cut inside a bin moves to the nearer of its ends.
-inline bool is_left_of(double value, double low, double high) {
-    return low <= value && !(value < high && value - low < high - value);
+// Uniform between the smallest value of the first code and the largest of the last; may overflow.
+// Rounded once, so that it is the same for all instruction sets.
+inline double cut_value(const double* low, const double* high, double u, uint32_t first,
+                        uint32_t last) {
+    return std::fma(u, high[last] - low[first], low[first]);
 }
 
-// Uniform between the smallest value of the first code and the largest of the last; may overflow.
-inline double draw_cut_value(const double* low, const double* high, int32_t feature, uint64_t seed,
-                             uint32_t first, uint32_t last) {
-    return low[first] + draw_uniform(seed ^ kCutSalt, feature) * (high[last] - low[first]);
+// An endless range: uniform among the codes.
+inline uint32_t left_code_of_endless(double u, uint32_t first, uint32_t last) {
+    return first + static_cast<uint32_t>(u * (last - first));
 }
+
+// A cut inside a bin moves to the nearer of its ends: a bin lies left of a finite cut if its
+// middle does not lie right of it.
+inline double bin_middle(double low, double high) { return low / 2 + high / 2; }
 
 // first < last: the smallest and the largest code in the node. Both sides get a code.
 inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint64_t seed,
                                  uint32_t first, uint32_t last) {
     const double* const low = binned.bin_low + binned.bin_offsets[feature];
     const double* const high = binned.bin_high + binned.bin_offsets[feature];
+    const double u = cut_uniform(seed, feature);
     RandomCut cut;
-    cut.value = draw_cut_value(low, high, feature, seed, first, last);
+    cut.value = cut_value(low, high, u, first, last);
     if (!std::isfinite(cut.value)) {
-        // An infinite range: uniform among the codes.
-        const double u = draw_uniform(seed ^ kCutSalt, feature);
-        cut.left_code = first + static_cast<uint32_t>(u * (last - first));
+        cut.left_code = left_code_of_endless(u, first, last);
         return cut;
     }
-    // The last code whose bin starts at or before the cut.
     uint32_t left = first;
-    for (uint32_t length = last - first + 1; length > 1; length -= length / 2)
-        left += low[left + length / 2] <= cut.value ? length / 2 : 0;
-    if (!is_left_of(cut.value, low[left], high[left]) && left > first) --left;
+    for (uint32_t length = last - first + 1; length > 1; length -= length / 2) {
+        const uint32_t code = left + length / 2;
+        left = bin_middle(low[code], high[code]) <= cut.value ? code : left;
+    }
     cut.left_code = std::min(left, last - 1);
     return cut;
 }

@@ -38,6 +38,9 @@ struct Split {
         return other_rank < rank || (other_rank == rank && other_gain > gain);
     }
 
+    // No gain below this beats the split, whatever the ranks.
+    double least_rival() const { return key_of(gain); }
+
   private:
     // The gain to sixteen bits, cut off rather than rounded.
     double key_of(double value) const {

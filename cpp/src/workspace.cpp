@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "row_codes.hpp"
 #include "split.hpp"
 
 namespace ramify {
@@ -32,21 +33,20 @@ double deviations(double square, double sum, double weight) {
     return result > kRoundingShare * square ? result : 0.0;
 }
 
-// Moves items of `Width` values: left ones forward in place, right ones behind them, both stable.
-template <int Width, typename T>
-void partition_items(T* items, int64_t n, const std::vector<uint8_t>& left,
-                     std::vector<T>& spill) {
-    spill.resize(n * Width);
+// Left items move forward in place, right ones behind them, both stable. Every item is stored on
+// both sides, and only the pointer of its own side moves on.
+template <typename T>
+void part_items(T* items, int64_t n, const uint8_t* left, T* spill) {
     T* kept = items;
-    T* spilt = spill.data();
+    T* spilt = spill;
     for (int64_t i = 0; i < n; ++i) {
-        T item[Width];
-        std::memcpy(item, items + i * Width, sizeof(item));
-        T*& out = left[i] ? kept : spilt;
-        std::memcpy(out, item, sizeof(item));
-        out += Width;
+        const T item = items[i];
+        *kept = item;
+        *spilt = item;
+        kept += left[i];
+        spilt += 1 - left[i];
     }
-    std::memcpy(kept, spill.data(), (spilt - spill.data()) * sizeof(T));
+    std::copy(spill, spilt, kept);
 }
 
 // body(constant) with the number of lanes as a constant, so that loops over lanes are unrolled.
@@ -91,7 +91,8 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
       is_incremental(chooses_incremental(binned_, channels_)),
       rows(rows_, rows_ + n_rows_),
       products(is_incremental ? 0 : n_rows_),
-      feature_home(binned_.n_features) {
+      feature_home(binned_.n_features),
+      kernels_(kernels_for(lanes)) {
     for (int32_t i = 0; i < binned.n_dense; ++i) feature_home[binned.dense_features[i]] = i;
     for (int32_t i = 0; i < binned.n_sparse; ++i) feature_home[binned.sparse_features[i]] = ~i;
     if (channels.policy == HessianPolicy::shared) {
@@ -103,6 +104,8 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
         for (int64_t i = 0; i < n_rows; ++i) position[rows[i]] = static_cast<int32_t>(i);
     }
 }
+
+Workspace::~Workspace() = default;
 
 template <typename T>
 void Workspace::load_values(const T* values, const NodeRange& range, int32_t block,
@@ -116,13 +119,24 @@ void Workspace::load_values(const T* values, const NodeRange& range, int32_t blo
         shift[k] = channels.shift ? channels.shift[first + k] : 0.0;
         factor[k] = channels.factor ? channels.factor[first + k] : 1.0;
     }
+    const int32_t* const columns = channels.columns ? channels.columns + first : nullptr;
+    const int32_t first_column = columns ? columns[0] : first;
+    bool is_plain = width == lanes && !weigh_entries;  // neighbours, and one weight for all
+    for (int k = 0; columns && k < width; ++k) is_plain &= columns[k] == first_column + k;
     for (int64_t i = 0; i < range.size(); ++i, out += lanes) {
         const int64_t row = rows[range.begin + i];
         const T* const source = values + row * channels.n_columns;
         const double weight = shared ? weights[range.begin + i] : 1.0;
+        if (is_plain) {
+            with_lanes(lanes, [&](auto n) {
+                for (int k = 0; k < decltype(n)::value; ++k)
+                    out[k] = static_cast<float>((source[first_column + k] - shift[k]) * factor[k] *
+                                                weight);
+            });
+            continue;
+        }
         for (int k = 0; k < width; ++k) {
-            const double value =
-                source[channels.columns ? channels.columns[first + k] : first + k];
+            const double value = source[columns ? columns[k] : first + k];
             const double entry =
                 weigh_entries ? channels.hessian[row * channels.n_channels + first + k] : weight;
             out[k] = static_cast<float>((value - shift[k]) * factor[k] * entry);
@@ -171,30 +185,55 @@ Blocks Workspace::hessian_blocks(ChannelStore& store, const NodeRange& range) co
 }
 
 NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, bool centre,
-                                bool need_products) {
+                                bool need_sums, bool need_products) {
     NodeTotals totals;
     totals.n_rows = range.size();
-    if (per_channel())
-        summarise_per_channel(range, *store, totals);
-    else
-        summarise_dense(range, store, totals);
     // Sums in float64 need no help, and keep their last digits without it.
-    if (centre && store && params.l2_regularization == 0.0 && !params.double_precision)
+    const bool centres =
+        centre && store && params.l2_regularization == 0.0 && !params.double_precision;
+    if (per_channel()) {
+        summarise_per_channel(range, *store, totals);
+    } else if (centres) {
+        summarise_centred(range, *store, need_sums, totals);
+        return totals;
+    } else {
+        summarise_dense(range, store, totals);
+    }
+    if (centres)
         centre_channels(range, *store, totals);
     else if (need_products && store && !per_channel())
         fill_products(range, *store, totals);
     return totals;
 }
 
+double Workspace::weight_of(const NodeRange& range) const {
+    if (channels.policy == HessianPolicy::unit) return static_cast<double>(range.size());
+    double weight = 0.0;
+    for (int64_t i = range.begin; i < range.end; ++i) weight += weights[i];
+    return weight;
+}
+
+void Workspace::summarise_centred(const NodeRange& range, ChannelStore& store, bool need_sums,
+                                  NodeTotals& totals) const {
+    totals.weight = weight_of(range);
+    totals.centred = true;
+    if (need_sums) {
+        totals.gradient.assign(static_cast<size_t>(n_blocks) * lanes, 0.0);
+        totals.mean.assign(static_cast<size_t>(n_blocks) * lanes, 0.0f);
+    }
+    if (range.size() == 1) return;  // a leaf without deviations
+    if (range.size() * channels.n_channels >= kAddsPerCheck) interrupt.check();
+    totals.impurity = kernels_.centre(
+        {gradient_blocks(store, range),
+         channels.policy == HessianPolicy::shared ? weights.data() + range.begin : nullptr,
+         range.size(), totals.weight, kRoundingShare});
+}
+
 void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
                                 NodeTotals& totals) const {
     const int64_t n = range.size();
     const bool unit = channels.policy == HessianPolicy::unit;
-    if (unit) {
-        totals.weight = static_cast<double>(n);
-    } else {
-        for (int64_t i = range.begin; i < range.end; ++i) totals.weight += weights[i];
-    }
+    totals.weight = weight_of(range);
     const size_t width = static_cast<size_t>(n_blocks) * lanes;
     totals.gradient.resize(width);
     totals.mean.assign(width, 0.0f);
@@ -277,20 +316,15 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
 
 void Workspace::centre_channels(const NodeRange& range, ChannelStore& store,
                                 NodeTotals& totals) const {
-    const Blocks g = gradient_blocks(store, range);
-    const Blocks h = per_channel() ? hessian_blocks(store, range) : Blocks{};
-    const bool shared = channels.policy == HessianPolicy::shared;
+    const Blocks g = gradient_blocks(store, range), h = hessian_blocks(store, range);
     for (int32_t block = 0; block < n_blocks; ++block) {
-        float* values = g.data + block * g.block_stride;
-        const float* mean = totals.mean.data() + block * lanes;
-        const float* const entries = h.data ? h.data + block * h.block_stride : nullptr;
+        float* const values = g.data + block * g.block_stride;
+        const float* const entries = h.data + block * h.block_stride;
+        const float* const mean = totals.mean.data() + block * lanes;
         with_lanes(lanes, [&](auto width) {
             constexpr int N = decltype(width)::value;
-            for (int64_t i = 0; i < range.size(); ++i) {
-                const float weight = shared ? weights[range.begin + i] : 1.0f;
-                for (int k = 0; k < N; ++k)
-                    values[i * N + k] -= (entries ? entries[i * N + k] : weight) * mean[k];
-            }
+            for (int64_t i = 0; i < range.size(); ++i)
+                for (int k = 0; k < N; ++k) values[i * N + k] -= entries[i * N + k] * mean[k];
         });
     }
     totals.centred = true;
@@ -320,6 +354,17 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
         return split.sends_left(code, missing);
     };
     const int32_t home = feature_home[split.feature];
+    if (home >= 0 && binned.codes_u8 && !split.is_categorical) {
+        const uint8_t* const codes =
+            row_codes ? row_codes->codes.data() + home : binned.codes_u8 + dense_base(home);
+        const int64_t stride = row_codes ? row_codes->stride : kTileFeatures;
+        const uint8_t limit = static_cast<uint8_t>(split.left_code), missing = split.missing_left;
+        for (int64_t i = 0; i < range.size(); ++i) {
+            const uint8_t code = codes[rows[range.begin + i] * stride];
+            left[i] = code == kMissingU8 ? missing : code <= limit;
+        }
+        return;
+    }
     if (home >= 0) {
         const int64_t base = dense_base(home);
         for (int64_t i = 0; i < range.size(); ++i) {
@@ -345,26 +390,24 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
 int64_t Workspace::partition(const NodeRange& range, const Split& split, ChannelStore* store,
                              PartitionScratch& scratch) {
     std::vector<uint8_t>& left = scratch.left;
-    std::vector<float>& spill = scratch.spilt_values;
     decide_sides(range, split, left);
     const int64_t n = range.size();
-    const int64_t n_left = std::count(left.begin(), left.begin() + n, uint8_t{1});
-    partition_items<1>(rows.data() + range.begin, n, left, scratch.spilt_rows);
-    if (channels.policy == HessianPolicy::shared)
-        partition_items<1>(weights.data() + range.begin, n, left, spill);
-    if (store && n_blocks > 0) {
-        const Blocks g = gradient_blocks(*store, range);
-        const Blocks h = per_channel() ? hessian_blocks(*store, range) : Blocks{};
-        for (int32_t block = 0; block < n_blocks; ++block) {
-            if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
-            with_lanes(lanes, [&](auto width) {
-                constexpr int N = decltype(width)::value;
-                partition_items<N>(g.data + block * g.block_stride, n, left, spill);
-                if (per_channel())
-                    partition_items<N>(h.data + block * h.block_stride, n, left, spill);
-            });
-        }
+    if (static_cast<int64_t>(scratch.spilt_rows.size()) <= n) {
+        scratch.spilt_rows.resize(n + 1);
+        scratch.spilt_values.resize((n + 1) * lanes);
     }
+    float* const spill = scratch.spilt_values.data();
+    part_items(rows.data() + range.begin, n, left.data(), scratch.spilt_rows.data());
+    if (channels.policy == HessianPolicy::shared)
+        part_items(weights.data() + range.begin, n, left.data(), spill);
+    if (store && n_blocks > 0) {
+        if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
+        kernels_.part_rows({gradient_blocks(*store, range), n, left.data(), spill});
+        if (per_channel())
+            kernels_.part_rows({hessian_blocks(*store, range), n, left.data(), spill});
+    }
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n; ++i) n_left += left[i];
     return range.begin + n_left;
 }
 

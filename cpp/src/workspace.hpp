@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "ramify/aligned.hpp"
@@ -11,6 +12,7 @@
 
 namespace ramify {
 
+struct RowCodes;
 struct Split;
 
 // A search asks for Ctrl-C between features where one feature takes at least this many adds.
@@ -56,7 +58,7 @@ struct ChannelStore {
 struct PartitionScratch {
     std::vector<uint8_t> left;      // OUT side of each row before it was moved
     std::vector<uint8_t> is_mover;  // zeros between calls
-    std::vector<float> spilt_values;
+    AlignedVector<float> spilt_values;
     std::vector<int32_t> spilt_rows;
 };
 
@@ -64,6 +66,7 @@ class Workspace {
   public:
     Workspace(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
               int64_t n_rows, const GrowParams& params, Interrupt& interrupt);
+    ~Workspace();
 
     const BinnedView& binned;
     const ChannelsView& channels;
@@ -81,6 +84,8 @@ class Workspace {
     AlignedVector<float> weights;   // (n_rows,) of the positions; shared policy only
     std::vector<double> products;   // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
+
+    std::unique_ptr<RowCodes> row_codes;  // for random cuts only
 
     // Code of row r of a dense feature: codes[dense_base(home) + r * kTileFeatures].
     int64_t dense_base(int32_t home) const {
@@ -113,9 +118,10 @@ class Workspace {
 
     // Sums of the node; store may be null: read from the source. `centre`: subtract the node's
     // mean from its channels, so that float32 sums stay exact in deep nodes; only without
-    // regularisation, where the criterion does not change. `need_products`: fill `products` where
-    // the channels are not centred. Not for sparse labels (see IncrementalSearch).
-    NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre,
+    // regularisation, where the criterion does not change. `need_sums`: the criterion needs
+    // gradient and mean, be they zero. `need_products`: fill `products` where the channels are not
+    // centred. Not for sparse labels (see IncrementalSearch).
+    NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre, bool need_sums,
                          bool need_products);
 
     // Stable partition of the range by the split; returns the first position of the right child.
@@ -130,9 +136,15 @@ class Workspace {
                       std::vector<uint8_t>& left) const;
 
   private:
+    const Kernels& kernels_;
+
     template <typename T>
     void load_values(const T* values, const NodeRange& range, int32_t block, float* out) const;
     void summarise_dense(const NodeRange& range, ChannelStore* store, NodeTotals& totals) const;
+    // As both of them together, in one go.
+    void summarise_centred(const NodeRange& range, ChannelStore& store, bool need_sums,
+                           NodeTotals& totals) const;
+    double weight_of(const NodeRange& range) const;
     void summarise_per_channel(const NodeRange& range, ChannelStore& store,
                                NodeTotals& totals) const;
     void centre_channels(const NodeRange& range, ChannelStore& store, NodeTotals& totals) const;

@@ -6,6 +6,8 @@ from agreement import assert_agrees
 from problems import WEIGHTS, make_problem, mixed_problem, numeric_problem
 from scipy import stats
 
+from ramify import _core
+
 pytestmark = pytest.mark.kernel
 
 
@@ -154,3 +156,23 @@ def test_a_few_rows_are_cut_as_well_in_batches_as_one_by_one(weights, missing, n
     batched = problem.grow(**settings)
     one_by_one = problem.grow(histogram_min_rows=1, **settings)
     np.testing.assert_allclose(batched.gain, one_by_one.gain, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("max_features", [70, 9])
+@pytest.mark.parametrize("n_rows", [5, 64, 65, 700])
+def test_every_instruction_set_cuts_all_columns_as_one_by_one(n_rows, max_features, name):
+    # More features than one vector of codes holds, some of them with missing values.
+    problem = numeric_problem(n_rows, 70, 20, missing=True, max_bins=32, seed=10)
+    settings = {"random_cuts": True, "max_depth": 2, "min_samples_leaf": 2, "seed": 11}
+    settings["max_features"] = max_features
+    before = _core.instruction_set()
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    try:
+        batched = problem.grow(**settings)
+    finally:
+        assert _core.use_instruction_set(before)
+    one_by_one = problem.grow(histogram_min_rows=1, **settings)
+    np.testing.assert_allclose(batched.gain, one_by_one.gain, rtol=1e-3, atol=1e-4)
+    assert_agrees(batched, problem, is_best=False, **settings)

@@ -1,8 +1,10 @@
-// Vectors that start on a cache line: a 64-byte load that straddles two costs twice as much.
+// Vectors that start on a cache line: a 64-byte load that straddles two costs twice as much. New
+// numbers are not zero unless that is asked for, since most of these vectors are filled at once.
 #pragma once
 
 #include <cstddef>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace ramify {
@@ -17,6 +19,14 @@ struct CacheLineAllocator {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64}));
     }
     void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+    template <typename U>
+    void construct(U* p) {
+        ::new (static_cast<void*>(p)) U;
+    }
+    template <typename U, typename... Args>
+    void construct(U* p, Args&&... args) {
+        ::new (static_cast<void*>(p)) U(std::forward<Args>(args)...);
+    }
     template <typename U>
     bool operator==(const CacheLineAllocator<U>&) const {
         return true;

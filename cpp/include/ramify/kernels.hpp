@@ -36,6 +36,32 @@ inline uint32_t list_entry(uint32_t code, uint32_t row) { return code << 16 | ro
 inline uint32_t list_code(uint32_t entry) { return entry >> 16; }
 inline uint32_t list_row(uint32_t entry) { return entry & 0xffff; }
 
+// Missing rows sort behind all values.
+constexpr uint32_t kMissingEntryCode = 0xffff;
+
+// The rows of a node as a list in the order of one feature, for a few rows.
+constexpr int64_t kFewEntries = 64;
+struct ListSortTask {
+    const uint8_t* codes = nullptr;  // IN code of row r at codes[r * stride]; 255 is missing
+    int64_t stride = 0;
+    const int32_t* rows = nullptr;  // IN (n_rows,)
+    int64_t n_rows = 0;             // at most kFewEntries
+    uint32_t* entries = nullptr;    // OUT (n_rows,)
+};
+
+// What the squared norm of a prefix is multiplied by to give the gain of a cut after it:
+// factors[i] = total / (A (total - A)), A the weight of `initial` and entries 0..i; minus infinity
+// where A or what is left of the total is no more than `dust`.
+struct ListFactorTask {
+    const float* weights = nullptr;     // IN weight of a row
+    const uint32_t* entries = nullptr;  // IN (n_entries,)
+    int64_t n_entries = 0;
+    double initial = 0.0;
+    double total = 0.0, dust = 0.0;
+    double* prefixes = nullptr;  // scratch (n_entries,)
+    float* factors = nullptr;    // OUT (n_entries,)
+};
+
 // Prefix sums over such a list: norms[i] = |A_i|^2, A_i the sum over `initial` and entries 0..i.
 struct ListWalkTask {
     Blocks gradient;                    // IN
@@ -126,13 +152,86 @@ struct WeightedScanTask {
     float* scores = nullptr;  // IN OUT (n_bins,)
 };
 
-// norms[c] += |sum of the rows whose flag in column c is 1|^2.
-constexpr int kFlagColumns = 8;
-struct FlagTask {
-    Blocks gradient;               // IN
-    const float* flags = nullptr;  // IN [column][row], 0 or 1
+// Codes row by row, 64 columns of them: code c of row r is codes[r * stride + c]. Columns past the
+// last feature hold anything.
+constexpr int kCodeColumns = 64;
+
+// Per column, over some rows: the smallest code, the largest of a value, and the largest of all;
+// the largest of a value is the code of missing values if all are missing.
+struct CodeRangeTask {
+    const uint8_t* codes = nullptr;  // IN
+    int64_t stride = 0;
+    const int32_t* rows = nullptr;  // IN (n_rows,), at least one
     int64_t n_rows = 0;
-    float* norms = nullptr;  // IN OUT (kFlagColumns,)
+    uint8_t *least = nullptr, *largest = nullptr, *most = nullptr;  // OUT (kCodeColumns,) each
+};
+
+// Values of the dense features' bins, to find the bin of a value quickly: values are divided into
+// cells of one width, (value - base) * scale, and each cell knows the bins whose middles lie in
+// it.
+struct CutTables {
+    static constexpr int kCells = 512;
+    const int32_t* features = nullptr;  // (n_dense,)
+    const int64_t* offsets = nullptr;   // (n_dense,) of the feature's bins
+    const double *low = nullptr, *high = nullptr;
+    const double* middle = nullptr;                  // one more than there are bins
+    const double *base = nullptr, *scale = nullptr;  // (n_dense,)
+    // [n_dense][kCells + 1] the last code before each cell, or 0
+    const uint8_t* before = nullptr;
+};
+
+// Random cuts of some features between a first and a last code; see random_cut.hpp. The result
+// says whether all values are finite.
+struct CutTask {
+    CutTables tables;  // IN
+    uint64_t seed = 0;
+    int n_cuts = 0;                                   // at most kCodeColumns
+    const int32_t* homes = nullptr;                   // IN (n_cuts,) dense features
+    const uint8_t *first = nullptr, *last = nullptr;  // IN (n_cuts,)
+    double* values = nullptr;                         // OUT (n_cuts,) may not be finite
+    uint8_t* limits = nullptr;  // OUT (n_cuts,) last code on the left, if the value is finite
+};
+
+// For each of some columns, the rows whose code is at most the column's limit: bit i is row i.
+struct CodeMaskTask {
+    const uint8_t* codes = nullptr;  // IN
+    int64_t stride = 0;
+    const int32_t* rows = nullptr;    // IN (n_rows,)
+    int64_t n_rows = 0;               // at most 64
+    const uint8_t* limits = nullptr;  // IN (kCodeColumns,)
+    uint64_t columns = 0;             // bit c: column c is wanted
+    uint64_t* masks = nullptr;        // OUT one every `mask_stride`, in the order of the columns
+    int64_t mask_stride = 0;
+    int32_t* counts = nullptr;  // IN OUT the rows of each mask are added to it
+};
+
+// norms[s] += |sum of the rows of side s|^2; bit i of word w is row 64 w + i.
+constexpr int kMostSides = 32;
+struct SideTask {
+    Blocks gradient;                         // IN
+    const uint64_t* const* sides = nullptr;  // IN (n_sides,) of (n_words,)
+    int n_sides = 0;                         // at most kMostSides
+    int64_t n_words = 0;
+    float* norms = nullptr;  // IN OUT (n_sides,)
+};
+
+// Subtracts weight times mean from every row; the result is the sum of the squares of what is
+// left, over the weight.
+struct CentreTask {
+    Blocks gradient;                 // IN OUT
+    const float* weights = nullptr;  // IN (n_rows,) or null: 1
+    int64_t n_rows = 0;
+    double weight = 0.0;  // their sum
+    // A channel counts as constant if no more than this share of its squares is left.
+    double rounding_share = 0.0;
+};
+
+// Moves the rows of the left child to the front, the others behind them, both in order.
+struct PartTask {
+    Blocks values;  // IN OUT
+    int64_t n_rows = 0;
+    const uint8_t* left = nullptr;  // IN (n_rows,) 0 or 1
+    float* spill = nullptr;         // scratch (n_rows + 1) * lanes
 };
 
 // Per column, A being the sum of its rows' channels: norms[c] = |A|^2, products[c] = A . total.
@@ -166,13 +265,20 @@ struct Kernels {
     void (*walk_double)(const WalkTask&);
     void (*walk_weighted)(const WeightedWalkTask&);
     void (*walk_weighted_double)(const WeightedWalkTask&);
+    void (*sort_list)(const ListSortTask&);
+    void (*list_factors)(const ListFactorTask&);
     void (*walk_list)(const ListWalkTask&);
     void (*walk_pair)(const PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
-    void (*flagged_norms)(const FlagTask&);
     void (*sum_columns)(const ColumnsTask&);
+    void (*code_ranges)(const CodeRangeTask&);
+    bool (*draw_cuts)(const CutTask&);
+    void (*code_masks)(const CodeMaskTask&);
+    void (*side_norms)(const SideTask&);
+    double (*centre)(const CentreTask&);
+    void (*part_rows)(const PartTask&);
     void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);

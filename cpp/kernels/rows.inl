@@ -1,0 +1,170 @@
+// The channels of a node's rows: centring them, and parting them into two children.
+#pragma once
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/lanes.inl"
+#include "ramify/kernels.hpp"
+
+namespace ramify::RAMIFY_ISA {
+
+typedef double double2 __attribute__((vector_size(16)));
+typedef double double4 __attribute__((vector_size(32)));
+typedef double double8 __attribute__((vector_size(64)));
+typedef float float2 __attribute__((vector_size(8)));
+
+// W doubles and W floats. The compiler's own conversions take wide vectors apart.
+template <int W>
+struct NativePair;
+template <>
+struct NativePair<2> {
+    using doubles = double2;
+    using floats = float2;
+    static inline doubles widen(floats v) { return __builtin_convertvector(v, doubles); }
+    static inline floats narrow(doubles v) { return __builtin_convertvector(v, floats); }
+};
+template <>
+struct NativePair<4> {
+    using doubles = double4;
+    using floats = float4;
+#if defined(__AVX__)
+    static inline doubles widen(floats v) { return _mm256_cvtps_pd(v); }
+    static inline floats narrow(doubles v) { return _mm256_cvtpd_ps(v); }
+#else
+    static inline doubles widen(floats v) { return __builtin_convertvector(v, doubles); }
+    static inline floats narrow(doubles v) { return __builtin_convertvector(v, floats); }
+#endif
+};
+#if defined(__AVX512F__)
+template <>
+struct NativePair<8> {
+    using doubles = double8;
+    using floats = float8;
+    static inline doubles widen(floats v) { return _mm512_cvtps_pd(v); }
+    static inline floats narrow(doubles v) { return _mm512_cvtpd_ps(v); }
+};
+#endif
+
+// N doubles; half a vector of floats fills a vector of doubles.
+template <int N>
+struct Doubles {
+    static constexpr int W = (N < kWidth ? N : kWidth) / 2;
+    static constexpr int M = N / W;
+    using Pair = NativePair<W>;
+    using V = typename Pair::doubles;
+    using F = typename Pair::floats;
+    V v[M];
+
+    static inline Doubles zero() {
+        Doubles r;
+        for (int i = 0; i < M; ++i) r.v[i] = V{};
+        return r;
+    }
+    static inline Doubles load(const float* p) {
+        Doubles r;
+        for (int i = 0; i < M; ++i) {
+            F part;
+            std::memcpy(&part, p + i * W, sizeof(F));
+            r.v[i] = Pair::widen(part);
+        }
+        return r;
+    }
+    inline Lanes<N> narrowed() const {
+        float values[N];
+        for (int i = 0; i < M; ++i) {
+            const F part = Pair::narrow(v[i]);
+            std::memcpy(values + i * W, &part, sizeof(F));
+        }
+        return Lanes<N>::load(values);
+    }
+    inline void add(const Doubles& other) {
+        for (int i = 0; i < M; ++i) v[i] += other.v[i];
+    }
+    inline void multiply(double factor) {
+        for (int i = 0; i < M; ++i) v[i] *= factor;
+    }
+    // The sum of the numbers above factor * other^2.
+    inline double sum_above(const Doubles& other, double factor) const {
+        V s{};
+        for (int i = 0; i < M; ++i) s += v[i] > other.v[i] * other.v[i] * factor ? v[i] : V{};
+        double result = 0.0;
+        for (int k = 0; k < W; ++k) result += s[k];
+        return result;
+    }
+};
+
+// Adds the squares of the rows after subtracting weight * mean from them, over the weight. Sums of
+// a few rows in float32 are added up in double precision.
+template <int N, bool Weighted>
+Doubles<N> subtract(float* g, const float* weights, int64_t n, const Lanes<N>& mean) {
+    constexpr int64_t kFewRows = 16;
+    Doubles<N> squares = Doubles<N>::zero();
+    alignas(64) float values[N];
+    for (int64_t begin = 0; begin < n; begin += kFewRows) {
+        const int64_t end = begin + kFewRows < n ? begin + kFewRows : n;
+        Lanes<N> part = Lanes<N>::zero();
+        for (int64_t i = begin; i < end; ++i) {
+            Lanes<N> rest = Lanes<N>::load(g + i * N);
+            if constexpr (Weighted) {
+                rest = rest - Lanes<N>::fill(weights[i]) * mean;
+                part = part + rest * rest * Lanes<N>::fill(1.0f / weights[i]);
+            } else {
+                rest = rest - mean;
+                part = part + rest * rest;
+            }
+            rest.store(g + i * N);
+        }
+        part.store(values);
+        squares.add(Doubles<N>::load(values));
+    }
+    return squares;
+}
+
+// Squares of what is left after centring, rather than the difference of squares and squared sum,
+// which would lose the digits that matter in a node of nearly equal rows.
+template <int N>
+double centre(const CentreTask& task) {
+    const int64_t n = task.n_rows;
+    double result = 0.0;
+    for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
+        float* const g = task.gradient.data + block * task.gradient.block_stride;
+        // Two running sums do not wait for each other.
+        Doubles<N> mean = Doubles<N>::zero(), odd = Doubles<N>::zero();
+        int64_t i = 0;
+        for (; i + 2 <= n; i += 2) {
+            mean.add(Doubles<N>::load(g + i * N));
+            odd.add(Doubles<N>::load(g + (i + 1) * N));
+        }
+        if (i < n) mean.add(Doubles<N>::load(g + i * N));
+        mean.add(odd);
+        mean.multiply(1.0 / task.weight);
+        const Doubles<N> squares = task.weights
+                                       ? subtract<N, true>(g, task.weights, n, mean.narrowed())
+                                       : subtract<N, false>(g, nullptr, n, mean.narrowed());
+        result += squares.sum_above(mean, task.rounding_share * task.weight);
+    }
+    return result;
+}
+
+// Every row is stored on both sides, and only the pointer of its own side moves on. What a left
+// pointer overwrites has been read.
+template <int N>
+void part_rows(const PartTask& task) {
+    for (int32_t block = 0; block < task.values.n_blocks; ++block) {
+        float* const values = task.values.data + block * task.values.block_stride;
+        float* left = values;
+        float* right = task.spill;
+        for (int64_t i = 0; i < task.n_rows; ++i) {
+            const Lanes<N> row = Lanes<N>::load(values + i * N);
+            row.store(left);
+            row.store(right);
+            left += task.left[i] * N;
+            right += (1 - task.left[i]) * N;
+        }
+        std::memcpy(left, task.spill, (right - task.spill) * sizeof(float));
+    }
+}
+
+}  // namespace ramify::RAMIFY_ISA
