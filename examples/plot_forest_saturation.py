@@ -3,8 +3,8 @@ How many trees are enough
 =========================
 
 Trees that see half of the targets each: their predictions of a target can be averaged over all
-trees (total averaging), or over those that saw it (subspace averaging; Breskvar et al., 2018). This
-script draws the error over the number of trees for both, and for trees that see all targets.
+trees (total averaging), or over those that saw it (subspace averaging; Breskvar et al., 2018).
+This script draws the error over the number of trees for both, and for trees that see all targets.
 """  # noqa: D205, D400
 
 # %%
