@@ -14,7 +14,7 @@ LAYERS = (
     {"inspection"},
     {"estimators"},
     {"training"},
-    {"projections", "losses", "ingest"},
+    {"projections", "losses", "graphs", "ingest"},
     {"model"},
     {"_core"},
 )

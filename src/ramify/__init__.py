@@ -1,11 +1,13 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, decoding, inspection, metrics, projections
+from ramify import datasets, decoding, graphs, inspection, metrics, projections
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GraphClassifier,
+    GraphEnsembleClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
     TreeClassifier,
@@ -22,6 +24,8 @@ __all__ = [
     "BinnedData",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GraphClassifier",
+    "GraphEnsembleClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "TreeClassifier",
@@ -29,6 +33,7 @@ __all__ = [
     "TunedDecoder",
     "datasets",
     "decoding",
+    "graphs",
     "inspection",
     "load",
     "metrics",

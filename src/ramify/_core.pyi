@@ -186,3 +186,36 @@ def row_quantiles(
 ) -> None: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> bool: ...
+
+class LabelGraph:
+    def __init__(self, n_states: NDArray[np.int32], edges: NDArray[np.int32]) -> None: ...
+    @property
+    def is_forest(self) -> bool: ...
+    @property
+    def n_parameters(self) -> int: ...
+    @property
+    def n_node_parameters(self) -> int: ...
+    def diameter(self) -> int: ...
+    def max_product(
+        self,
+        potentials: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        max_marginals: NDArray[np.float64],
+        max_sweeps: int,
+        n_threads: int,
+    ) -> None: ...
+    def visit_block(
+        self,
+        edge_cost: float,
+        node_cost: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        mass: NDArray[np.float64],
+        label_cost: NDArray[np.float64] | None,
+        gram: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        coefficients: NDArray[np.float64],
+        max_steps: int,
+        enough_gap: float,
+        gap_share: float,
+        max_sweeps: int,
+    ) -> tuple[float, float, float, float]: ...

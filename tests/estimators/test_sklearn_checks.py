@@ -2,6 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from ramify import GraphEnsembleClassifier
 from ramify.estimators.registry import ESTIMATORS
 
 PURE_LEAVES = {
@@ -16,6 +17,11 @@ DRAWN_ROWS = dict.fromkeys(
     ),
     "a row that is there twice is drawn otherwise than one of weight 2, in scikit-learn's too",
 )
+ITERATIVE = dict.fromkeys(
+    DRAWN_ROWS,
+    "asks for scores that are equal to seven digits, but training ends at a duality gap, and the "
+    "folds of the calibration are cut by rows; test_graph_weights tests the equivalence",
+)
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "TreeClassifier": PURE_LEAVES,
     "RandomForestRegressor": DRAWN_ROWS,
@@ -23,7 +29,15 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "ExtraTreesClassifier": PURE_LEAVES,
     "BaggedTreesRegressor": DRAWN_ROWS,
     "BaggedTreesClassifier": PURE_LEAVES | DRAWN_ROWS,
+    "GraphClassifier": ITERATIVE,
+    "GraphEnsembleClassifier": ITERATIVE,
 }
+
+
+def small(cls):
+    """Make an estimator; of graphs few, since the checks fit it some hundred times."""
+    is_large = issubclass(cls, GraphEnsembleClassifier)
+    return cls(random_state=0, n_estimators=5) if is_large else cls(random_state=0)
 
 
 def test_an_estimator_has_at_most_two_reasons_to_fail():
@@ -32,7 +46,7 @@ def test_an_estimator_has_at_most_two_reasons_to_fail():
 
 
 @parametrize_with_checks(
-    [cls(random_state=0) for cls in ESTIMATORS.values()],
+    [small(cls) for cls in ESTIMATORS.values()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
 )
 def test_scikit_learn_check(estimator, check):

@@ -10,6 +10,7 @@ from ramify.estimators.forest_regressors import (
     ExtraTreesRegressor,
     RandomForestRegressor,
 )
+from ramify.estimators.graph import GraphClassifier, GraphEnsembleClassifier
 from ramify.estimators.persistence import load, save
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 from ramify.estimators.tuned_decoder import TunedDecoder
@@ -19,6 +20,8 @@ __all__ = [
     "BaggedTreesRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GraphClassifier",
+    "GraphEnsembleClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "TreeClassifier",

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ramify import projections
+from ramify import graphs, projections
 from ramify.estimators.parameter_storage import (
     class_weight_from_json,
     class_weight_to_json,
@@ -41,7 +41,7 @@ class MultiOutputEstimator(BaseEstimator):
 
     # Parameters of the constructor that model files store by a function of their own.
     _stored_specially: ClassVar[frozenset[str]] = frozenset(
-        {"class_weight", "projection", "random_state"}
+        {"class_weight", "graph", "projection", "random_state"}
     )
 
     _features: FeatureSchema
@@ -155,6 +155,7 @@ class MultiOutputEstimator(BaseEstimator):
         }
         special = {
             "class_weight": class_weight_to_json(given.get("class_weight")),
+            "graph": graphs.parameter_to_json(given.get("graph")),
             "projection": (
                 projections.to_json(projection)
                 if isinstance(projection, projections.Projection)
@@ -186,6 +187,8 @@ class MultiOutputEstimator(BaseEstimator):
             stored = metadata["projection"]
             is_plain = stored is None or isinstance(stored, str)
             arguments["projection"] = stored if is_plain else projections.from_json(stored)
+        if "graph" in names:
+            arguments["graph"] = graphs.parameter_from_json(metadata["graph"])
         if "random_state" in names:
             arguments["random_state"] = metadata["random_state"]
         estimator = cls(**arguments)

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ramify import graphs
+from ramify.model import KERNELS
 from ramify.projections import resolve
 
 T = TypeVar("T", bound=type)
@@ -100,12 +102,30 @@ def _is_projection(value: Any) -> bool:
     return True
 
 
+def _is_graph(value: Any) -> bool:
+    graphs.resolve(value)  # raises with a message of its own
+    return True
+
+
+def _is_one_of(*choices: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in choices
+
+
 PARAMETERS: dict[str, Parameter] = {
     "n_estimators": Parameter(
         "int",
-        "Number of trees; with ``projection='round_robin'``, of trees per output.",
+        "Number of trees (with ``projection='round_robin'``, of trees per output) or of graphs.",
         lambda v: _is_int(v, 1),
         "an integer >= 1",
+    ),
+    "graph": Parameter(
+        "str, array-like of shape (n_edges, 2), networkx.Graph or GraphGenerator",
+        "Graph over the labels. ``'spanning_tree'``: a maximum spanning tree of random weights;\n"
+        "``'recursive_tree'``, ``'random_pairs'``; ``'chow_liu'``: the tree with the most mutual\n"
+        "information between labels; edges of your own, by position or name of the labels; or an\n"
+        "instance such as ``graphs.ChowLiu(row_share=0.5)``.",
+        _is_graph,
+        "a name, edges or a GraphGenerator",
     ),
     "projection": Parameter(
         "None, str, Projection or transformer",
@@ -133,6 +153,78 @@ PARAMETERS: dict[str, Parameter] = {
         lambda v: isinstance(v, str) and v in ("total", "subspace", "oob"),
         "'total', 'subspace' or 'oob'",
         names=("total", "subspace", "oob"),
+    ),
+    "completion": Parameter(
+        "{'zero', 'consistent'}",
+        "With ``aggregation='mam'``: what a member says about an edge that its graph lacks.\n"
+        "``'zero'``: nothing. ``'consistent'``: its dual variables are completed as if the two\n"
+        "labels were independent given the example.",
+        _is_one_of("zero", "consistent"),
+        "'zero' or 'consistent'",
+        names=("zero", "consistent"),
+    ),
+    "kernel": Parameter(
+        "{'linear', 'cosine', 'poly', 'rbf', 'precomputed'} or callable",
+        "Kernel of the rows of X. ``'linear'`` and ``'cosine'`` (linear on rows of length 1)\n"
+        "take sparse X and never make a matrix of n x n where n is large. ``'precomputed'``: X\n"
+        "is the kernel matrix with the training rows. A function takes two matrices of rows.",
+        lambda v: callable(v) or (isinstance(v, str) and v in KERNELS),
+        "'linear', 'cosine', 'poly', 'rbf', 'precomputed' or a function",
+        names=KERNELS,
+    ),
+    "degree": Parameter(
+        "int",
+        "Degree of the polynomial kernel.",
+        lambda v: _is_int(v, 1, 100),
+        "an integer from 1 to 100",
+    ),
+    "gamma": Parameter(
+        "'scale' or float",
+        "Factor in ``(gamma <x, z> + coef0)^degree`` and ``exp(-gamma |x - z|^2)``. ``'scale'``:\n"
+        "1 / (n_features * variance of X).",
+        lambda v: v == "scale" if isinstance(v, str) else _is_real(v, 0.0) and v > 0,
+        "'scale' or a number > 0",
+        names=("scale",),
+    ),
+    "coef0": Parameter(
+        "float",
+        "Constant of the polynomial kernel.",
+        lambda v: _is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "intercept_scaling": Parameter(
+        "float",
+        "Size of a constant feature beside those of the kernel, whose weights are intercepts:\n"
+        "the larger, the less regularised. 0: no intercept, as in the paper.",
+        lambda v: _is_real(v, 0.0, 1e6),
+        "a number from 0 to 1e6",
+    ),
+    "C": Parameter(
+        "float",
+        "Weight of the margin violations against the size of the weights: larger fits closer.",
+        lambda v: _is_real(v, 0.0, 1e12) and v > 0,
+        "a number > 0 and at most 1e12",
+    ),
+    "margin_loss": Parameter(
+        "{'edge', 'node', 'hamming'}",
+        "Margin that a wrong labelling must keep: ``'edge'``: its wrong edges, as in the paper;\n"
+        "``'node'``: errors at both ends of the edges, so that a label counts once per edge;\n"
+        "``'hamming'``: wrong labels.",
+        _is_one_of("edge", "node", "hamming"),
+        "'edge', 'node' or 'hamming'",
+        names=("edge", "node", "hamming"),
+    ),
+    "tol": Parameter(
+        "float",
+        "Training ends when the duality gap is at most this share of the dual objective.",
+        lambda v: _is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
+    ),
+    "max_iter": Parameter(
+        "int",
+        "Most passes over the training rows.",
+        lambda v: _is_int(v, 1),
+        "an integer >= 1",
     ),
     "max_depth": Parameter(
         "int or None",
@@ -243,6 +335,13 @@ PARAMETERS: dict[str, Parameter] = {
         "None, 'balanced', a dict or a list of dicts",
         names=("balanced",),
     ),
+    "calibration_folds": Parameter(
+        "int or None",
+        "Folds whose held-out scores calibrate `predict_proba`, each at the cost of a fit (for\n"
+        "an ensemble, of 10 members). None: no `predict_proba`.",
+        lambda v: v is None or _is_int(v, 2),
+        "None or an integer >= 2",
+    ),
     "oob_score": Parameter(
         "bool or callable",
         "Whether to predict every training row by the trees that were not grown on it, and to\n"
@@ -253,7 +352,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "warm_start": Parameter(
         "bool",
-        "Whether a second call of fit adds trees, up to ``n_estimators``, to those there are.",
+        "Whether a second call of fit adds members, up to ``n_estimators``, to those there are.",
         _is_bool,
         "True or False",
     ),
@@ -278,6 +377,17 @@ PARAMETERS: dict[str, Parameter] = {
     ),
 }
 
+#: What ``aggregation`` means to graph ensembles.
+GRAPH_AGGREGATION = Parameter(
+    "{'mam', 'amm', 'mve'}",
+    "How members are combined. ``'mam'``: the best labelling of the averaged potentials, on\n"
+    "the union of all graphs (approximate inference); ``'amm'``: the average of the members'\n"
+    "max-marginals (exact on trees); ``'mve'``: a majority vote on each label.",
+    _is_one_of("mam", "amm", "mve"),
+    "'mam', 'amm' or 'mve'",
+    names=("mam", "amm", "mve"),
+)
+
 
 class InvalidParameterError(ValueError, TypeError):
     """A constructor parameter has a value that it cannot have."""
@@ -292,12 +402,22 @@ def check_parameters(estimator: Any) -> None:
         Naming the parameter, what it may be and what it is.
     """
     for name, value in estimator.get_params(deep=False).items():
-        parameter = PARAMETERS[name]
+        parameter = declaration_of(type(estimator), name)
         if not parameter.accepts(value):
             raise InvalidParameterError(
                 f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
                 f"got {value!r}.{_did_you_mean(value, parameter.names)}"
             )
+
+
+def declaration_of(cls: Any, name: str) -> Parameter:
+    """Find what a parameter means to an estimator class.
+
+    A class may give a name that it shares with others a meaning of its own, in
+    ``_own_declarations``.
+    """
+    own: dict[str, Parameter] = getattr(cls, "_own_declarations", {})
+    return own.get(name, PARAMETERS[name])
 
 
 def _did_you_mean(value: Any, names: tuple[str, ...]) -> str:
@@ -311,7 +431,7 @@ def documented(cls: T) -> T:
     for name, argument in signature(cls).parameters.items():
         if argument.kind is Argument.VAR_KEYWORD:
             raise TypeError(f"{cls.__name__} must name its parameters")
-        parameter = PARAMETERS[name]
+        parameter = declaration_of(cls, name)
         entries.append(
             f"{name} : {parameter.type}, default={argument.default!r}\n"
             + indent(parameter.doc, "    ")

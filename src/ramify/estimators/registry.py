@@ -14,6 +14,7 @@ from ramify.estimators.forest_regressors import (
     ExtraTreesRegressor,
     RandomForestRegressor,
 )
+from ramify.estimators.graph import GraphClassifier, GraphEnsembleClassifier
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 from ramify.estimators.tuned_decoder import TunedDecoder
 
@@ -28,6 +29,8 @@ ESTIMATORS: dict[str, Any] = {
         ExtraTreesClassifier,
         BaggedTreesRegressor,
         BaggedTreesClassifier,
+        GraphClassifier,
+        GraphEnsembleClassifier,
     )
 }
 

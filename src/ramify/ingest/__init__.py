@@ -8,6 +8,7 @@ from ramify.ingest.binning import (
     bin_features,
 )
 from ramify.ingest.features import EncodedX, FeatureSchema
+from ramify.ingest.numbers import as_numbers
 from ramify.ingest.outputs import decode_classes, split_probabilities
 from ramify.ingest.target_schema import TargetSchema, TaskKind
 from ramify.ingest.targets import (
@@ -27,6 +28,7 @@ __all__ = [
     "TargetSchema",
     "Targets",
     "TaskKind",
+    "as_numbers",
     "bin_features",
     "class_weights",
     "combine_weights",

@@ -1,17 +1,24 @@
-"""Read fitted models: trees as text and pictures, importances per output."""
+"""Read fitted models: trees as text and pictures, importances, graphs over labels."""
 
 from ramify.inspection._importances import (
     ImportanceTable,
     output_importances,
     plot_output_importances,
 )
+from ramify.inspection._label_graph import ConsensusEdges, consensus_edges, score_variance
+from ramify.inspection._plot_graph import plot_consensus_graph, plot_learning_curve
 from ramify.inspection._plot_tree import plot_tree
 from ramify.inspection._tree_text import tree_text
 
 __all__ = [
+    "ConsensusEdges",
     "ImportanceTable",
+    "consensus_edges",
     "output_importances",
+    "plot_consensus_graph",
+    "plot_learning_curve",
     "plot_output_importances",
     "plot_tree",
+    "score_variance",
     "tree_text",
 ]

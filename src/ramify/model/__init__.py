@@ -2,6 +2,11 @@
 
 from ramify.model.filling import fill_leaves
 from ramify.model.forest import Forest
+from ramify.model.graph_aggregation import Aggregation, Consensus, make_aggregation, winners
+from ramify.model.graph_members import GraphMembers
+from ramify.model.graph_model import GraphModel
+from ramify.model.kernel_map import EXPLICIT, KERNELS, KernelMap
+from ramify.model.label_graph import LabelGraph
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
 from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
@@ -10,9 +15,17 @@ from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
 from ramify.model.trees import Trees
 
 __all__ = [
+    "EXPLICIT",
+    "KERNELS",
     "STRUCTURE_DTYPES",
+    "Aggregation",
+    "Consensus",
     "DenseLeaves",
     "Forest",
+    "GraphMembers",
+    "GraphModel",
+    "KernelMap",
+    "LabelGraph",
     "Leaves",
     "ModelFileError",
     "RowLeaves",
@@ -21,7 +34,9 @@ __all__ = [
     "Trees",
     "channel_row_weights",
     "fill_leaves",
+    "make_aggregation",
     "read_model",
     "row_weights",
+    "winners",
     "write_model",
 ]

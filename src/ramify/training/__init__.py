@@ -2,8 +2,20 @@
 
 from ramify.training.aggregation import weigh_trees
 from ramify.training.auto import Race
+from ramify.training.calibration import channel_scores, probabilities
 from ramify.training.data import TrainingData
 from ramify.training.forest import ForestGrower, ForestSettings, Member
+from ramify.training.graph_consensus import ConsensusCompletion
+from ramify.training.graph_ensemble import (
+    Combination,
+    GraphTask,
+    calibrate,
+    fit_members,
+    stratified_folds,
+)
+from ramify.training.graph_labels import LabelData
+from ramify.training.graph_operators import operator_of
+from ramify.training.graph_solver import MarginProblem
 from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
 from ramify.training.progress import progress_bar
 from ramify.training.pruning import F_TEST_LEVELS
@@ -12,16 +24,27 @@ from ramify.training.validation import cross_validated_level
 
 __all__ = [
     "F_TEST_LEVELS",
+    "Combination",
+    "ConsensusCompletion",
     "ForestGrower",
     "ForestSettings",
+    "GraphTask",
+    "LabelData",
+    "MarginProblem",
     "Member",
     "OutOfBag",
     "Race",
     "TrainingData",
     "TreeSettings",
+    "calibrate",
+    "channel_scores",
     "cross_validated_level",
+    "fit_members",
     "fit_tree",
+    "operator_of",
     "predict_out_of_bag",
+    "probabilities",
     "progress_bar",
+    "stratified_folds",
     "weigh_trees",
 ]

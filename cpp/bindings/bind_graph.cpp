@@ -1,0 +1,100 @@
+// Max-margin labelling of graphs: inference and steps of training.
+#include "bindings/common.hpp"
+#include "ramify/label_graph.hpp"
+#include "ramify/margin_block.hpp"
+#include "ramify/max_product.hpp"
+
+namespace ramify::bindings {
+
+namespace {
+
+LabelGraph* make_graph(const Vector<int32_t>& n_states, const Matrix<int32_t>& edges) {
+    require(length(edges) == 0 || edges.shape(1) == 2, "edges must have shape (n_edges, 2)");
+    require(length(n_states) < INT32_MAX && length(edges) < INT32_MAX, "the graph is too large");
+    return new LabelGraph(n_states.data(), length(n_states), edges.data(), length(edges));
+}
+
+template <typename T>
+void require_shape(const T& array, int64_t n_rows, int64_t n_columns, const char* name) {
+    require(length(array) == n_rows && static_cast<int64_t>(array.shape(1)) == n_columns,
+            std::string(name) + " must have shape (" + std::to_string(n_rows) + ", " +
+                std::to_string(n_columns) + ")");
+}
+
+void solve_rows(const LabelGraph& graph, const Matrix<double>& potentials,
+                OutMatrix<int32_t> labels, OutMatrix<double> max_marginals, int64_t max_sweeps,
+                int n_threads) {
+    const int64_t n_rows = length(potentials);
+    require_threads(n_threads);
+    require_shape(potentials, n_rows, graph.n_parameters(), "potentials");
+    require_shape(labels, n_rows, graph.n_nodes(), "labels");
+    require_shape(max_marginals, n_rows, graph.n_node_parameters(), "max_marginals");
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        max_product(graph, potentials.data(), n_rows, max_sweeps, labels.data(),
+                    max_marginals.data(), team);
+    });
+}
+
+void require_labels(const LabelGraph& graph, const Matrix<int32_t>& labels) {
+    const int32_t* label = labels.data();
+    for (int64_t i = 0; i < length(labels); ++i)
+        for (int32_t n_states : graph.n_states) {
+            if (*label < 0 || *label >= n_states)
+                throw std::invalid_argument("labels must lie below n_states");
+            ++label;
+        }
+}
+
+nb::tuple visit(const LabelGraph& graph, double edge_cost, const Vector<double>& node_cost,
+                const Matrix<int32_t>& labels, const Vector<double>& mass,
+                const std::optional<Matrix<double>>& label_cost, const Matrix<double>& gram,
+                OutMatrix<double> scores, OutMatrix<double> coefficients, int max_steps,
+                double enough_gap, double gap_share, int64_t max_sweeps) {
+    MarginBlock block;
+    block.n_rows = length(labels);
+    require_length(node_cost, graph.n_nodes(), "node_cost");
+    require_length(mass, block.n_rows, "mass");
+    require_shape(labels, block.n_rows, graph.n_nodes(), "labels");
+    require_shape(gram, block.n_rows, block.n_rows, "gram");
+    require_shape(scores, block.n_rows, graph.n_parameters(), "scores");
+    require_shape(coefficients, block.n_rows, graph.n_parameters(), "coefficients");
+    if (label_cost) require_shape(*label_cost, block.n_rows, graph.n_nodes(), "label_cost");
+    require_labels(graph, labels);
+    block.labels = labels.data();
+    block.mass = mass.data();
+    block.label_cost = label_cost ? label_cost->data() : nullptr;
+    block.gram = gram.data();
+    block.scores = scores.data();
+    block.coefficients = coefficients.data();
+    const MarginLoss loss{edge_cost, node_cost.data()};
+    const StepRule rule{max_steps, enough_gap, gap_share, max_sweeps};
+    const MarginSums sums = without_gil(
+        [&](Interrupt& interrupt) { return visit_block(graph, loss, block, rule, interrupt); });
+    return nb::make_tuple(sums.slack, sums.loss, sums.quadratic, sums.ascent);
+}
+
+}  // namespace
+
+void init_graph(nb::module_& module) {
+    nb::class_<LabelGraph>(module, "LabelGraph", "A graph over labels; see label_graph.hpp.")
+        .def(nb::new_(&make_graph), nb::arg("n_states").noconvert(), nb::arg("edges").noconvert())
+        .def_prop_ro("is_forest", [](const LabelGraph& graph) { return graph.is_forest; })
+        .def_prop_ro("n_parameters", &LabelGraph::n_parameters)
+        .def_prop_ro("n_node_parameters", &LabelGraph::n_node_parameters)
+        .def("diameter", &LabelGraph::diameter)
+        .def("max_product", &solve_rows, nb::arg("potentials").noconvert(),
+             nb::arg("labels").noconvert(), nb::arg("max_marginals").noconvert(),
+             nb::arg("max_sweeps"), nb::arg("n_threads"),
+             "Best labelling and max-marginals of every row; see max_product.hpp.")
+        .def("visit_block", &visit, nb::arg("edge_cost"), nb::arg("node_cost").noconvert(),
+             nb::arg("labels").noconvert(), nb::arg("mass").noconvert(),
+             nb::arg("label_cost").none().noconvert(), nb::arg("gram").noconvert(),
+             nb::arg("scores").noconvert(), nb::arg("coefficients").noconvert(),
+             nb::arg("max_steps"), nb::arg("enough_gap"), nb::arg("gap_share"),
+             nb::arg("max_sweeps"),
+             "Steps for a block of examples: slack, loss, quadratic term and ascent; see "
+             "margin_block.hpp.");
+}
+
+}  // namespace ramify::bindings
