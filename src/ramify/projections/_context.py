@@ -85,20 +85,30 @@ class ProjectionContext:
             )
 
     def at_round(
-        self, round: int, rng: np.random.Generator, *, covers_all: bool = False
+        self,
+        round: int,
+        rng: np.random.Generator,
+        *,
+        covers_all: bool = False,
+        values_changed: bool = False,
     ) -> ProjectionContext:
-        """Move on to another round on the same values; what is known of them is kept.
+        """Move on to another round; what is known of the values is kept.
 
         Parameters
         ----------
         round : int
         rng : numpy.random.Generator
         covers_all : bool
+        values_changed : bool
+            Whether `values` were overwritten since (gradients are), so that what was remembered
+            of them no longer holds. Channels that vary are thought to go on varying.
         """
         _ = self.varying_channels
         moved = copy(self)
         for name, value in (("round", round), ("rng", rng), ("covers_all", covers_all)):
             object.__setattr__(moved, name, value)
+        if values_changed:
+            object.__setattr__(moved, "_remembered", {})
         return moved
 
     def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
