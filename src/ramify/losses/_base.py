@@ -63,6 +63,11 @@ class Loss(BaseEstimator, ABC):
     is_equivariant: ClassVar[bool] = False
     largest_move: ClassVar[float] = np.inf
 
+    @property
+    def is_joint_over_outputs(self) -> bool:
+        """Whether the gradient of one output depends on the raw predictions of others."""
+        return not self.decomposable
+
     @abstractmethod
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute the loss of every entry, not weighted; of shape (n_rows, n_channels).

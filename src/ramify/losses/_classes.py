@@ -31,6 +31,11 @@ class Softmax(JointLoss):
     )
     largest_move: ClassVar[float] = 8.0
 
+    @property
+    def is_joint_over_outputs(self) -> bool:
+        """No: classes depend on each other within an output only."""
+        return False
+
     def check_targets(self, targets: LossTargets) -> None:
         """Raise a ValueError if a target is neither 0 nor 1."""
         if not np.all((targets.values == 0) | (targets.values == 1)):

@@ -87,11 +87,15 @@ class BoostedTrees:
     def predict(self, X: Encoded, n_threads: int = 1) -> NDArray[np.float32]:
         """Predict raw values of all rows, of shape (n_rows, n_channels)."""
         raw = self._start(X.shape[0])
+        self.add_to(X, raw, n_threads)
+        return raw
+
+    def add_to(self, X: Encoded, raw: NDArray[np.float32], n_threads: int = 1) -> None:
+        """Add what the trees predict, without the baseline, to raw predictions in place."""
         step = max(1, _BLOCK_ENTRIES // self.n_trees)
         for start in range(0, raw.shape[0], step):
             leaves = self.leaves_of(X[start : start + step], n_threads)
             self._add(leaves, raw[start : start + step], range(self.n_trees), n_threads)
-        return raw
 
     def staged_predict(
         self, X: Encoded, trees_per_stage: int, n_threads: int = 1
@@ -138,23 +142,6 @@ class BoostedTrees:
             for place, channel in enumerate(self.tree_channels[trees.start : trees.stop]):
                 raw[:, channel] += numbers[:, place]
 
-    def truncated(self, n_trees: int) -> BoostedTrees:
-        """Keep the first trees alone."""
-        if n_trees >= self.n_trees:
-            return self
-        n_leaves = int(self.tree_leaves[n_trees])
-        return BoostedTrees(
-            baseline=self.baseline,
-            structure=TreeStructure.concatenate(
-                [self.structure.tree(t) for t in range(n_trees)] or [self.structure.tree(0)]
-            ),
-            kind=self.kind,
-            leaf_values=self.leaf_values[:n_leaves],
-            tree_factors=None if self.tree_factors is None else self.tree_factors[:n_trees],
-            tree_channels=None if self.tree_channels is None else self.tree_channels[:n_trees],
-            feature_gains=self.feature_gains,
-        )
-
     @classmethod
     def concatenate(cls, parts: Sequence[BoostedTrees]) -> BoostedTrees:
         """Join models with one baseline and one kind of leaves, in their order."""
@@ -176,7 +163,7 @@ class BoostedTrees:
         )
 
     def channel_vectors(self) -> NDArray[np.float64]:
-        """Describe every channel by what the trees add to it, of shape (n_channels, n_trees or more).
+        """Describe every channel by what the trees add to it, of shape (n_channels, n).
 
         Rows point the same way for channels that share structure: rho of every tree, or the
         values of every leaf.

@@ -1,7 +1,7 @@
 """Views of the output space: what each base learner sees of many outputs."""
 
 from ramify.projections._base import MixingProjection, Projection
-from ramify.projections._context import ProjectionContext
+from ramify.projections._context import Feedback, ProjectionContext
 from ramify.projections._correlated import Correlated
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
@@ -17,6 +17,7 @@ __all__ = [
     "PROJECTIONS",
     "Achlioptas",
     "Correlated",
+    "Feedback",
     "FromTransformer",
     "Gaussian",
     "Hadamard",

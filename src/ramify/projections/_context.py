@@ -12,11 +12,30 @@ import numpy as np
 from ramify.projections._channel_statistics import varying_channels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from ramify.projections._channel_statistics import Values
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What the tree of an earlier round of boosting brought.
+
+    Attributes
+    ----------
+    choice : int
+        `View.choice` of the view it was grown on.
+    decrease : float
+        By how much the training loss fell.
+    work : int
+        Additions that its growth took.
+    """
+
+    choice: int
+    decrease: float
+    work: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,6 +60,9 @@ class ProjectionContext:
     covers_all : bool, default=False
         Whether the learner hopes for a view of every output, so that none is left unseen by all
         (the first tree of a forest).
+    feedback : sequence of Feedback
+        What the rounds of boosting so far have brought; empty unless the projection asks for it
+        by `Projection.uses_feedback`.
 
     Examples
     --------
@@ -66,6 +88,7 @@ class ProjectionContext:
     observed: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None
     covers_all: bool = False
+    feedback: Sequence[Feedback] = ()
     _remembered: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
