@@ -1,9 +1,11 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, decoding, inspection, metrics, projections
+from ramify import datasets, decoding, inspection, losses, metrics, projections
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
+    BoostingClassifier,
+    BoostingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -20,6 +22,8 @@ __all__ = [
     "BaggedTreesClassifier",
     "BaggedTreesRegressor",
     "BinnedData",
+    "BoostingClassifier",
+    "BoostingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "RandomForestClassifier",
@@ -31,6 +35,7 @@ __all__ = [
     "decoding",
     "inspection",
     "load",
+    "losses",
     "metrics",
     "projections",
     "save",

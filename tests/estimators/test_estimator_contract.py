@@ -15,9 +15,13 @@ Y = (X[:, :2] > 0).astype(float)
 #: A value that no estimator takes, per parameter. X checks categorical_features.
 WRONG_VALUES = {
     "n_estimators": 0,
+    "loss": "hubber",
+    "learning_rate": 0.0,
     "projection": "gausian",
     "projection_scope": "trees",
     "aggregation": "subspce",
+    "leaf_fit": "relable",
+    "leaf_values": "newtn",
     "max_depth": 0,
     "max_leaf_nodes": 1,
     "min_samples_split": 1,
@@ -29,18 +33,25 @@ WRONG_VALUES = {
     "categorical_features": [3],
     "bootstrap": "yes",
     "max_samples": 0.0,
+    "l2_regularization": -1.0,
+    "subsample": 1.5,
+    "monotonic_cst": [2, 0, 0],
     "normalize_outputs": "yes",
     "pruning": "ftest",
     "pruning_level": "cvv",
     "class_weight": "balance",
     "oob_score": "r2",
+    "early_stopping": "yes",
+    "validation_fraction": 1.0,
+    "n_iter_no_change": 0,
+    "eval_metric": "r22",
     "warm_start": "yes",
     "random_state": -1,
     "n_jobs": 0,
     "verbose": -1,
 }
 #: Parameters whose best default depends on the kind of ensemble; see docs/guide/forests.md.
-DEFAULTS_DIFFER = {"projection", "aggregation", "max_features", "bootstrap"}
+DEFAULTS_DIFFER = {"projection", "aggregation", "max_features", "bootstrap", "loss", "max_depth"}
 
 each_estimator = pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
 
@@ -124,6 +135,10 @@ def test_a_wrong_value_is_refused_by_an_error_that_names_parameter_and_value(cls
         ("aggregation", "subspace"),
         ("max_features", "sqrt"),
         ("splitter", "best"),
+        ("loss", "huber"),
+        ("leaf_fit", "relabel"),
+        ("leaf_values", "newton"),
+        ("eval_metric", "r2"),
         ("pruning", "f_test"),
         ("pruning_level", "cv"),
         ("class_weight", "balanced"),

@@ -170,7 +170,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "leaf_fit": Parameter(
         "{'relabel', 'linear'}",
-        "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives its leaves\n"
+        "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives leaves\n"
         "values in all of them; ``'linear'`` fits each output to one number per leaf, so that a\n"
         "tree holds one number per leaf and one per output (needs a view of one component).",
         lambda v: isinstance(v, str) and v in ("relabel", "linear"),
@@ -267,8 +267,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "l2_regularization": Parameter(
         "float",
-        "Added to the weight (or curvature) by which sums of gradients are divided, in leaves and\n"
-        "in the choice of splits: leaves of few rows are drawn to 0.",
+        "Added to the weight (or curvature) by which sums of gradients are divided, in leaves\n"
+        "and in the choice of splits: leaves of few rows are drawn to 0.",
         lambda v: _is_real(v, 0.0),
         "a finite number >= 0",
     ),
@@ -328,7 +328,7 @@ PARAMETERS: dict[str, Parameter] = {
     "early_stopping": Parameter(
         "bool",
         "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
-        "validation rows: those of ``eval_set``, or a share of the training rows. The trees after\n"
+        "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
         "the best round are dropped.",
         _is_bool,
         "True or False",
@@ -351,7 +351,7 @@ PARAMETERS: dict[str, Parameter] = {
         "loss itself, a name in `ramify.metrics.METRICS`, or a callable ``(y_true, y_pred) ->\n"
         "float`` for which larger is better.",
         _is_eval_metric,
-        "None, the name of a metric or a callable",
+        "None, a callable or one of " + ", ".join(map(repr, METRICS)),
         names=tuple(METRICS),
     ),
     "warm_start": Parameter(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ramify.estimators.boosting_classifier import BoostingClassifier
+from ramify.estimators.boosting_regressor import BoostingRegressor
 from ramify.estimators.forest_classifiers import (
     BaggedTreesClassifier,
     ExtraTreesClassifier,
@@ -28,6 +30,8 @@ ESTIMATORS: dict[str, Any] = {
         ExtraTreesClassifier,
         BaggedTreesRegressor,
         BaggedTreesClassifier,
+        BoostingRegressor,
+        BoostingClassifier,
     )
 }
 

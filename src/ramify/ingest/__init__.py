@@ -1,5 +1,6 @@
 """Validate and coerce X, Y and weights, and bin X: the only place in ramify that does."""
 
+from ramify.ingest.alignment import align_targets
 from ramify.ingest.binning import (
     MISSING_U8,
     MISSING_U32,
@@ -27,6 +28,7 @@ __all__ = [
     "TargetSchema",
     "Targets",
     "TaskKind",
+    "align_targets",
     "bin_features",
     "class_weights",
     "combine_weights",

@@ -63,7 +63,6 @@ class BinnedFeatures:
     sparse_slot: NDArray[np.int32]
     sparse_code: NDArray[np.uint32]
 
-
     def at(self, rows: NDArray[Any]) -> BinnedFeatures:
         """Give the features of some rows, in the bins of all."""
         counts = np.diff(self.sparse_indptr)[rows]

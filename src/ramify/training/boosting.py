@@ -179,9 +179,7 @@ class Booster:
         gains = np.bincount(
             structure.feature[inner], structure.gain[inner], minlength=structure.n_features
         )
-        return GrownRound(
-            structure.without_statistics(), move, channel, gains.astype(np.float64)
-        )
+        return GrownRound(structure.without_statistics(), move, channel, gains.astype(np.float64))
 
     @property
     def _wants_feedback(self) -> bool:
@@ -206,7 +204,9 @@ class Booster:
         rows = self.data.weighted_rows
         nodes = apply_trees(structure, self.data.encoded, self.n_threads)[rows, 0]
         at = structure.leaf_index[nodes]
-        order = np.argsort(at.astype(np.uint16) if structure.n_leaves < 2**16 else at, kind="stable")
+        # Numbers of 16 bits are sorted by radix.
+        keys = at.astype(np.uint16) if structure.n_leaves < 2**16 else at
+        order = np.argsort(keys, kind="stable")
         counts = np.bincount(at, minlength=structure.n_leaves)
         return LeafRows(rows[order], np.concatenate([[0], np.cumsum(counts)]))
 
@@ -266,4 +266,3 @@ class Booster:
     @cached_property
     def _total_weight(self) -> float:
         return self.settings.loss.total_weight(self.targets)
-

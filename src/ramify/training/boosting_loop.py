@@ -139,7 +139,8 @@ class BoostingLoop:
             least = self.rule.tolerance * abs(best) if np.isfinite(best) else 0.0
             if criterion < best - least:
                 best, best_at = criterion, len(rounds)
-            if any([callback(progress) is True for callback in self.callbacks]):
+            answers = [callback(progress) for callback in self.callbacks]
+            if any(answer is True for answer in answers):
                 break
             patience = self.rule.n_iter_no_change
             if patience is not None and len(rounds) - best_at >= patience * per_stage:
@@ -180,7 +181,7 @@ class BoostingLoop:
 
 
 def _criterion(progress: BoostingProgress) -> float:
-    """What early stopping lowers: minus the score, the validation or the training loss."""
+    """Give what early stopping lowers: minus the score, the validation or the training loss."""
     if progress.validation_score is not None:
         return -progress.validation_score
     if progress.validation_loss is not None:

@@ -61,7 +61,7 @@ class BoostingState:
     ) -> None:
         self.loss, self.targets, self.n_threads = loss, targets, n_threads
         self.raw = raw
-        self.gradient = np.empty(raw.shape, np.float32)
+        self.gradient = np.zeros(raw.shape, np.float32)
         self.refresh()
 
     @property
@@ -113,7 +113,7 @@ class BoostingState:
         return self.sums(np.ones(self.gradient.shape, np.float32), leaves)
 
     def leaf_curvatures(self, leaves: LeafRows) -> NDArray[np.float64]:
-        """Sums of the loss's curvature in every leaf, of shape (n_leaves, n_channels)."""
+        """Sum the loss's curvature in every leaf, of shape (n_leaves, n_channels)."""
         curvature = np.empty(self.raw.shape, np.float32)
         for rows, part in self.targets.blocks():
             curvature[rows] = self.loss.curvature(part, self.raw[rows])
@@ -310,9 +310,7 @@ class LogisticState(BoostingState):
         part.targets = _columns_of(self.targets, channels)
         part.raw = np.ascontiguousarray(self.raw[:, channels])
         part.gradient = np.ascontiguousarray(self.gradient[:, channels])
-        part._value = self.loss.value(
-            part.targets.at(self._all.rows), part.raw[self._all.rows]
-        )
+        part._value = self.loss.value(part.targets.at(self._all.rows), part.raw[self._all.rows])
         part._start_value = part._value
         return part
 
@@ -348,10 +346,8 @@ def make_state(
     """
     if type(loss) is SquaredError:
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
-        return SquaredState(
-            LossTargets(rest, targets.weights, targets.channel_offsets), n_threads
-        )
-    everywhere = np.array(np.broadcast_to(raw, targets.values.shape), dtype=np.float32)
+        return SquaredState(LossTargets(rest, targets.weights, targets.channel_offsets), n_threads)
+    everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
     if type(loss) is Logistic:
         labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
         with_labels = LossTargets(labels, targets.weights, targets.channel_offsets)

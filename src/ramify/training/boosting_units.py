@@ -72,9 +72,7 @@ class Units:
             ),
         )
 
-    def loss_targets(
-        self, data: TrainingData, targets: Targets | None = None
-    ) -> LossTargets:
+    def loss_targets(self, data: TrainingData, targets: Targets | None = None) -> LossTargets:
         """Give the training targets to a loss, in these units.
 
         Parameters
