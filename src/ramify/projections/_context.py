@@ -31,11 +31,14 @@ class Feedback:
         By how much the training loss fell.
     work : int
         Additions that its growth took.
+    n_channels : int
+        Number of channels of that view.
     """
 
     choice: int
     decrease: float
     work: int
+    n_channels: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

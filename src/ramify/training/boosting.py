@@ -174,7 +174,8 @@ class Booster:
             everywhere = self._all_leaves(structure)
         move, channel = self._move(view, channels, structure, leaves, everywhere)
         if self._wants_feedback:
-            self.feedback.append(Feedback(view.choice, before - self.state.value(), grown.work))
+            fall = before - self.state.value()
+            self.feedback.append(Feedback(view.choice, fall, grown.work, view.n_channels))
         inner = ~structure.is_leaf
         gains = np.bincount(
             structure.feature[inner], structure.gain[inner], minlength=structure.n_features
