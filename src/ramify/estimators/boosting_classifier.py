@@ -73,10 +73,10 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 200,
         loss: Any = "auto",
         learning_rate: float = 0.1,
-        projection: Any = None,
+        projection: Any = "adaptive",
         leaf_fit: str = "relabel",
         leaf_values: str = "auto",
         max_depth: int | None = 6,

@@ -62,10 +62,10 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 200,
         loss: Any = "squared_error",
         learning_rate: float = 0.1,
-        projection: Any = None,
+        projection: Any = "adaptive",
         leaf_fit: str = "relabel",
         leaf_values: str = "auto",
         max_depth: int | None = 6,
