@@ -36,6 +36,7 @@ WRONG_VALUES = {
     "l2_regularization": -1.0,
     "subsample": 1.5,
     "monotonic_cst": [2, 0, 0],
+    "estimator": "tree",
     "normalize_outputs": "yes",
     "pruning": "ftest",
     "pruning_level": "cvv",
@@ -51,7 +52,15 @@ WRONG_VALUES = {
     "verbose": -1,
 }
 #: Parameters whose best default depends on the kind of ensemble; see docs/guide/forests.md.
-DEFAULTS_DIFFER = {"projection", "aggregation", "max_features", "bootstrap", "loss", "max_depth"}
+DEFAULTS_DIFFER = {
+    "aggregation",
+    "bootstrap",
+    "loss",
+    "max_depth",
+    "max_features",
+    "n_estimators",
+    "projection",
+}
 
 each_estimator = pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
 

@@ -132,9 +132,7 @@ def test_importances_of_a_forest_can_be_drawn_and_a_forest_is_no_tree():
         *["y0", "y1", "y2", "y3"],
     ]
     plt.close(axes.figure)
-    with pytest.raises(
-        TypeError, match=r"RandomForestRegressor\. Take one of its estimators_"
-    ):
+    with pytest.raises(TypeError, match=r"RandomForestRegressor\. Take one of its estimators_"):
         tree_text(forest)
 
 

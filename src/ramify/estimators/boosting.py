@@ -21,12 +21,13 @@ from ramify.estimators.parameter_storage import stored_entropy
 from ramify.estimators.tree_settings import tree_settings
 from ramify.ingest import BinnedData, Targets, align_targets
 from ramify.metrics import METRICS
-from ramify.model import BoostedTrees, apply_trees
+from ramify.model import BoostedModels, BoostedTrees, apply_trees
 from ramify.training import (
     Booster,
     BoostingLoop,
     BoostingProgress,
     BoostingSettings,
+    ModelBooster,
     StoppingRule,
     TrainingData,
     Units,
@@ -43,7 +44,8 @@ Callback = Callable[[BoostingProgress], Any]
 class BoostingEstimator(MultiOutputEstimator):
     """Base of the boosted models."""
 
-    _model: BoostedTrees
+    _model: BoostedTrees | BoostedModels
+    history_: dict[str, NDArray[np.float64]]
 
     # Fitting -----------------------------------------------------------------------------------
 
@@ -59,9 +61,7 @@ class BoostingEstimator(MultiOutputEstimator):
         check_combinations(self, loss, targets)
         old = self._start(data, targets)
         training, held_out = self._training_data(data, targets, weights, eval_set)
-        booster = Booster(
-            training, self._settings(data, loss), self._entropy, n_threads=self._n_threads()
-        )
+        booster = self._booster(training, self._settings(data, loss))
         self._loss, units = loss, booster.units
         self._shift, self._scale = units.shift, units.scale
         self._remember(data.schema, targets.schema)
@@ -75,6 +75,11 @@ class BoostingEstimator(MultiOutputEstimator):
         self._model = model
         self._remember_history(loop.history, goes_on=old is not None)
 
+    def _booster(self, training: TrainingData, settings: BoostingSettings) -> Booster:
+        if self.estimator is None:
+            return Booster(training, settings, self._entropy, self._n_threads())
+        return ModelBooster(training, settings, self._entropy, self._n_threads(), self.estimator)
+
     def _resolved_loss(self, kind: str) -> losses.Loss:
         if isinstance(self.loss, str) and self.loss == "auto":
             auto = {"regression": "squared_error", "binary": "logistic", "multilabel": "logistic"}
@@ -82,7 +87,10 @@ class BoostingEstimator(MultiOutputEstimator):
         return losses.resolve(self.loss)
 
     def _settings(self, data: BinnedData, loss: losses.Loss) -> BoostingSettings:
-        projection = projections.resolve(self.projection)
+        # Adaptive views need leaves; other models see all outputs.
+        auto: Any = "adaptive" if self.estimator is None else None
+        is_auto = isinstance(self.projection, str) and self.projection == "auto"
+        projection = projections.resolve(auto if is_auto else self.projection)
         tree = tree_settings(self, data.shape, False, projection)
         return BoostingSettings(
             tree=replace(tree, l2_regularization=float(self.l2_regularization)),
@@ -94,7 +102,7 @@ class BoostingEstimator(MultiOutputEstimator):
             monotone=monotone_signs(self.monotonic_cst, data.schema),
         )
 
-    def _start(self, data: BinnedData, targets: Targets) -> BoostedTrees | None:
+    def _start(self, data: BinnedData, targets: Targets) -> BoostedTrees | BoostedModels | None:
         """Give the trees to go on from, if there are any and that is wanted."""
         if not (self.warm_start and hasattr(self, "_model")):
             self._entropy = self._rng().integers(2**32, size=4).tolist()
@@ -254,15 +262,24 @@ class BoostingEstimator(MultiOutputEstimator):
             Nodes of each tree, numbered in preorder.
         """
         encoded = self._encode(X)
-        return apply_trees(self._model.structure, encoded, self._n_threads())
+        return apply_trees(self._trees().structure, encoded, self._n_threads())
+
+    def _trees(self) -> BoostedTrees:
+        """Give the trees, if it is trees that were boosted."""
+        check_is_fitted(self)
+        if not isinstance(self._model, BoostedTrees):
+            raise AttributeError(
+                f"Only boosted trees have leaves and importances; this {type(self).__name__} "
+                f"boosts {self.estimator!r}."
+            )
+        return self._model
 
     # Inspection --------------------------------------------------------------------------------
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the gains of all splits, of shape (p,)."""
-        check_is_fitted(self)
-        gains = self._model.feature_gains
+        gains = self._trees().feature_gains
         total = gains.sum()
         return gains / total if total > 0 else gains.copy()
 
@@ -281,7 +298,7 @@ class BoostingEstimator(MultiOutputEstimator):
         cosines = vectors @ vectors.T
         n_channels, n_outputs = self._model.n_channels, self._targets.n_outputs
         if n_channels != n_outputs:
-            offsets = self._targets.channel_offsets
+            offsets: NDArray[Any] = self._targets.channel_offsets
             if offsets[-1] != n_channels:  # several quantiles per output
                 offsets = np.arange(n_outputs + 1) * (n_channels // n_outputs)
             sizes = np.diff(offsets)
@@ -294,11 +311,11 @@ class BoostingEstimator(MultiOutputEstimator):
     # Model files -------------------------------------------------------------------------------
 
     def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        metadata = self._metadata()
+        metadata = self._metadata()  # refuses an `estimator`
         metadata["entropy"] = self._entropy
         metadata["trees_per_stage"] = self._trees_per_stage
         metadata["fitted_loss"] = losses.to_json(self._loss)
-        arrays = self._model.to_arrays()
+        arrays = self._trees().to_arrays()
         arrays |= {"output_shift": self._shift, "output_scale": self._scale}
         arrays |= {f"history_{name}": values for name, values in self.history_.items()}
         return arrays, metadata

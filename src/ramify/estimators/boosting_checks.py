@@ -44,6 +44,8 @@ def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
             "monotonic_cst cannot be kept with leaf_fit='linear', because an output may follow a "
             "tree with the opposite sign. Use leaf_fit='relabel'."
         )
+    if estimator.estimator is not None:
+        _check_weak_models(estimator)
     n_bytes = 4 * targets.values.shape[0] * targets.schema.n_channels
     if n_bytes > LARGEST_RAW_BYTES:
         raise MemoryError(
@@ -51,6 +53,21 @@ def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
             f"{targets.schema.n_channels} outputs: {2 * n_bytes / 2**30:.1f} GiB. Use fewer rows "
             "or outputs, or a forest, whose leaves hold training rows."
         )
+
+
+def _check_weak_models(estimator: Any) -> None:
+    """Refuse what needs leaves."""
+    projection = estimator.projection
+    has_view = projection is not None and not (
+        isinstance(projection, str) and projection == "auto"
+    )
+    if has_view and estimator.leaf_fit == "relabel":
+        raise ValueError(
+            "estimator has no leaves to be relabelled after it was fitted to a projection. Use "
+            "leaf_fit='linear', or projection=None."
+        )
+    if estimator.monotonic_cst is not None:
+        raise ValueError("monotonic_cst is for trees; got an estimator.")
 
 
 def monotone_signs(monotonic_cst: Any, schema: FeatureSchema) -> NDArray[np.int8] | None:

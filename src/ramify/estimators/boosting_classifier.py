@@ -76,7 +76,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         n_estimators: int = 200,
         loss: Any = "auto",
         learning_rate: float = 0.1,
-        projection: Any = "adaptive",
+        projection: Any = "auto",
         leaf_fit: str = "relabel",
         leaf_values: str = "auto",
         max_depth: int | None = 6,
@@ -90,6 +90,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
         monotonic_cst: Any = None,
+        estimator: Any = None,
         class_weight: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -117,6 +118,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.monotonic_cst = monotonic_cst
+        self.estimator = estimator
         self.class_weight = class_weight
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

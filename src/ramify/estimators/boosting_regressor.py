@@ -65,7 +65,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         n_estimators: int = 200,
         loss: Any = "squared_error",
         learning_rate: float = 0.1,
-        projection: Any = "adaptive",
+        projection: Any = "auto",
         leaf_fit: str = "relabel",
         leaf_values: str = "auto",
         max_depth: int | None = 6,
@@ -79,6 +79,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
         monotonic_cst: Any = None,
+        estimator: Any = None,
         normalize_outputs: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -106,6 +107,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.monotonic_cst = monotonic_cst
+        self.estimator = estimator
         self.normalize_outputs = normalize_outputs
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

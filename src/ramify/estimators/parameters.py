@@ -286,6 +286,14 @@ PARAMETERS: dict[str, Parameter] = {
         _is_monotonic,
         "None, or -1, 0 or 1 for every feature (or for some in a dict)",
     ),
+    "estimator": Parameter(
+        "None or regressor",
+        "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
+        "model. It is fitted to the gradients of all outputs, or with ``leaf_fit='linear'`` to a\n"
+        "view of one component. Parameters of trees do not apply.",
+        lambda v: v is None or (hasattr(v, "fit") and hasattr(v, "predict")),
+        "None or an estimator with fit and predict",
+    ),
     "normalize_outputs": Parameter(
         "bool",
         "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"

@@ -70,10 +70,11 @@ class BinnedFeatures:
         entries = np.arange(indptr[-1]) + np.repeat(
             self.sparse_indptr[:-1][rows] - indptr[:-1], counts
         )
+        codes: NDArray[Any] = np.ascontiguousarray(self.dense_codes[:, rows])
         return replace(
             self,
             n_rows=len(rows),
-            dense_codes=np.ascontiguousarray(self.dense_codes[:, rows]),
+            dense_codes=codes,
             sparse_indptr=indptr,
             sparse_slot=self.sparse_slot[entries],
             sparse_code=self.sparse_code[entries],

@@ -76,11 +76,11 @@ class Softmax(JointLoss):
         starts, sizes = targets.channel_offsets[:-1], np.diff(targets.channel_offsets)
         totals = np.repeat(np.add.reduceat(counts, starts), sizes)
         share = np.divide(counts, totals, out=np.ones_like(counts), where=totals > 0)
-        return np.log(np.maximum(share, 0.5 / (targets.n_rows + 1.0)))
+        return np.asarray(np.log(np.maximum(share, 0.5 / (targets.n_rows + 1.0))))
 
     def predictions(
         self, raw: NDArray[Any], channel_offsets: NDArray[np.int32]
     ) -> NDArray[np.float64]:
         """Give the probabilities of all classes of all outputs."""
         raw = np.asarray(raw, dtype=np.float64)
-        return np.exp(raw - self._log_totals(raw, channel_offsets))
+        return np.asarray(np.exp(raw - self._log_totals(raw, channel_offsets)))

@@ -67,7 +67,7 @@ class Logistic(Loss):
         share = np.divide(positive, totals, out=np.full(totals.shape, 0.5), where=totals > 0)
         least = 0.5 / (targets.n_rows + 1.0)
         share = np.clip(share, least, 1.0 - least)
-        return np.log(share) - np.log1p(-share)
+        return np.asarray(np.log(share) - np.log1p(-share))
 
     def predictions(
         self, raw: NDArray[Any], channel_offsets: NDArray[np.int32]
@@ -146,7 +146,7 @@ class ExamplewiseLogistic(JointLoss):
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Give s_k, which is not below the Hessian."""
-        return np.abs(self.gradient(targets, raw))
+        return np.asarray(np.abs(self.gradient(targets, raw)))
 
     def total_weight(self, targets: LossTargets) -> float:
         """Sum the weights of all rows."""

@@ -130,9 +130,9 @@ class Quantile(_PinballLoss):
 
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""
-        given = [self.quantile] if isinstance(self.quantile, Real | str) else self.quantile
-        valid = isinstance(given, Sequence | np.ndarray) and len(given) > 0
-        if not valid or not all(isinstance(q, Real) and 0 < q < 1 for q in given):
+        given: Any = [self.quantile] if isinstance(self.quantile, Real) else self.quantile
+        valid = isinstance(given, list | tuple | np.ndarray) and len(given) > 0
+        if not valid or not all(isinstance(q, Real) and 0 < float(q) < 1 for q in given):
             raise ValueError(
                 f"quantile must be a number in (0, 1) or several; got {self.quantile!r}."
             )

@@ -95,7 +95,7 @@ class Huber(Loss):
 
     def gradient(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute f - y, cut off at -delta and delta."""
-        return np.clip(raw - targets.values, -self.delta, self.delta)
+        return np.asarray(np.clip(raw - targets.values, -self.delta, self.delta))
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Give 1 near zero and delta / |f - y| beyond: the quadratic that lies above the loss."""

@@ -1,5 +1,6 @@
 """Fitted models as named NumPy arrays, and the file format that stores them."""
 
+from ramify.model.boosted_models import BoostedModels
 from ramify.model.boosting import BoostedTrees
 from ramify.model.filling import fill_leaves
 from ramify.model.forest import Forest
@@ -12,6 +13,7 @@ from ramify.model.trees import Trees, apply_trees
 
 __all__ = [
     "STRUCTURE_DTYPES",
+    "BoostedModels",
     "BoostedTrees",
     "DenseLeaves",
     "Forest",

@@ -9,6 +9,7 @@ from ramify.training.boosting_loop import (
     StoppingRule,
     Validation,
 )
+from ramify.training.boosting_models import ModelBooster
 from ramify.training.boosting_units import Units
 from ramify.training.data import TrainingData
 from ramify.training.forest import ForestGrower, ForestSettings, Member
@@ -27,6 +28,7 @@ __all__ = [
     "ForestGrower",
     "ForestSettings",
     "Member",
+    "ModelBooster",
     "OutOfBag",
     "Race",
     "StoppingRule",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.losses import Loss
-from ramify.model import BoostedTrees, TreeStructure, apply_trees
+from ramify.model import BoostedModels, BoostedTrees, TreeStructure, apply_trees
 from ramify.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
 from ramify.training.boosting_leaves import LeafFitter, TreeMove
 from ramify.training.boosting_state import BoostingState, LeafRows, make_state
@@ -104,12 +104,12 @@ class Booster:
             np.ones(n_channels), 1.0, Moments(np.zeros(n_channels), np.ones(n_channels))
         )
 
-    def start(self, model: BoostedTrees | None = None) -> None:
+    def start(self, model: BoostedTrees | BoostedModels | None = None) -> None:
         """Set the raw predictions: to those of a model to go on from, or to the baseline.
 
         Parameters
         ----------
-        model : BoostedTrees, optional
+        model : BoostedTrees or BoostedModels, optional
         """
         raw: NDArray[np.float32] = self.baseline.astype(np.float32)
         if model is not None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ramify.losses import LossTargets
-from ramify.model import BoostedTrees
-from ramify.training.boosting import Booster, GrownRound
+from ramify.model import BoostedModels, BoostedTrees
+from ramify.training.boosting import Booster
+
+Boosted: TypeAlias = BoostedTrees | BoostedModels
 
 
 @dataclass(frozen=True)
@@ -102,18 +104,18 @@ class BoostingLoop:
             if validation.score is not None:
                 self.history["validation_score"] = []
 
-    def run(self, n_estimators: int, start: BoostedTrees | None = None) -> BoostedTrees | None:
+    def run(self, n_estimators: int, start: Boosted | None = None) -> Boosted | None:
         """Boost until there are `n_estimators` rounds, or until it no longer helps.
 
         Parameters
         ----------
         n_estimators : int
-        start : BoostedTrees, optional
+        start : BoostedTrees or BoostedModels, optional
             The model to go on from.
 
         Returns
         -------
-        BoostedTrees or None
+        BoostedTrees, BoostedModels or None
             `start` and the new trees, up to the best round if there is early stopping; None if
             there are none.
         """
@@ -121,13 +123,13 @@ class BoostingLoop:
         with threadpool_limits(1, user_api="blas"):
             return self._run(n_estimators, start)
 
-    def _run(self, n_estimators: int, start: BoostedTrees | None) -> BoostedTrees | None:
+    def _run(self, n_estimators: int, start: Boosted | None) -> Boosted | None:
         booster = self.booster
         booster.start(start)
         per_stage = booster.n_trees_per_stage
         raw = self._validation_start(start)
         first = 0 if start is None else start.n_trees
-        rounds: list[GrownRound] = []
+        rounds: list[Any] = []
         best, best_at = np.inf, 0
         for stage in range(first // per_stage, n_estimators):
             for t in range(stage * per_stage, (stage + 1) * per_stage):
@@ -147,12 +149,12 @@ class BoostingLoop:
                 break
         if self.rule.n_iter_no_change is not None:
             rounds = rounds[: max(best_at, per_stage)]
-        parts = [] if start is None else [start]
+        parts: list[Any] = [] if start is None else [start]
         if rounds:
             parts.append(booster.model(rounds))
-        return BoostedTrees.concatenate(parts) if parts else None
+        return type(parts[0]).concatenate(parts) if parts else None
 
-    def _validation_start(self, start: BoostedTrees | None) -> NDArray[np.float32]:
+    def _validation_start(self, start: Boosted | None) -> NDArray[np.float32]:
         if self.validation is None:
             return np.zeros((0, 0), np.float32)
         n_rows = self.validation.targets.n_rows

@@ -61,7 +61,7 @@ class BoostingState:
     ) -> None:
         self.loss, self.targets, self.n_threads = loss, targets, n_threads
         self.raw = raw
-        self.gradient = np.zeros(raw.shape, np.float32)
+        self.gradient: NDArray[np.float32] = np.zeros(raw.shape, np.float32)
         self.refresh()
 
     @property
