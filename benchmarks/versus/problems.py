@@ -108,6 +108,10 @@ PROBLEMS: dict[str, Problem] = {
     problem.name: problem
     for problem in (
         dense_regression("dense-300-8-3", n_train=300, n_test=100, n_features=8, n_outputs=3),
+        dense_regression("dense-5k-15-4", n_train=5_000, n_test=5_000, n_features=15, n_outputs=4),
+        dense_regression(
+            "dense-250-300-16", n_train=250, n_test=1_000, n_features=300, n_outputs=16
+        ),
         dense_regression(
             "dense-9k-61-16", n_train=9_000, n_test=9_000, n_features=61, n_outputs=16
         ),

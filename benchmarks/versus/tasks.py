@@ -48,6 +48,12 @@ TASKS: dict[str, Task] = {
             metrics=("r2",),
         ),
         Task(
+            name="boosting",
+            settings={"depth-6": {"max_depth": 6, "n_estimators": 100, "learning_rate": 0.1}},
+            problems=("dense-10k-60-16", "dense-5k-15-4", "dense-250-300-16"),
+            metrics=("r2",),
+        ),
+        Task(
             name="labels",
             settings={
                 "all": {"n_components": None, "n_estimators": 20},

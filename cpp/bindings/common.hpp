@@ -103,5 +103,6 @@ void init_binning(nb::module_& module);
 void init_rows(nb::module_& module);
 void init_leaf_rows(nb::module_& module);
 void init_graph(nb::module_& module);
+void init_boosting(nb::module_& module);
 
 }  // namespace ramify::bindings

@@ -1,6 +1,7 @@
 // Compiled once per instruction set (RAMIFY_ISA); see dispatch.cpp for the choice.
 #include "ramify/kernels.hpp"
 
+#include "kernels/boosting.inl"
 #include "kernels/columns.inl"
 #include "kernels/cuts.inl"
 #include "kernels/find_bins.inl"
@@ -42,6 +43,11 @@ constexpr Kernels table() {
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;
     kernels.scan_weighted = scan_weighted<N>;
+    kernels.sum_leaf = sum_leaf;
+    kernels.add_to_leaf = add_to_leaf;
+    kernels.take_from_leaf = take_from_leaf;
+    kernels.sum_logistic_leaf = sum_logistic_leaf;
+    kernels.move_logistic_leaf = move_logistic_leaf;
     return kernels;
 }
 

@@ -1,9 +1,11 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, decoding, graphs, inspection, metrics, projections
+from ramify import datasets, decoding, graphs, inspection, losses, metrics, projections
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
+    BoostingClassifier,
+    BoostingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GraphClassifier,
@@ -22,6 +24,8 @@ __all__ = [
     "BaggedTreesClassifier",
     "BaggedTreesRegressor",
     "BinnedData",
+    "BoostingClassifier",
+    "BoostingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GraphClassifier",
@@ -36,6 +40,7 @@ __all__ = [
     "graphs",
     "inspection",
     "load",
+    "losses",
     "metrics",
     "projections",
     "save",

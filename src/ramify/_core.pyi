@@ -184,6 +184,53 @@ def row_quantiles(
     found: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
+def leaf_sums(
+    values: NDArray[np.float32],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def move_rows(
+    raw: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    values: NDArray[np.float32],
+    n_threads: int,
+) -> None: ...
+def squared_step(
+    residual: NDArray[np.float32],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    learning_rate: float,
+    l2_regularization: float,
+    values: NDArray[np.float32],
+    n_threads: int,
+) -> float: ...
+def logistic_step(
+    raw: NDArray[np.float32],
+    gradient: NDArray[np.float32],
+    labels: NDArray[np.uint8],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    leaf_offsets: NDArray[np.int64],
+    learning_rate: float,
+    l2_regularization: float,
+    largest_move: float,
+    values: NDArray[np.float32],
+    n_threads: int,
+) -> float: ...
+def add_leaves(
+    leaves: NDArray[np.int32],
+    values: NDArray[np.float32],
+    raw: NDArray[np.float32],
+    n_threads: int,
+) -> None: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> bool: ...
 

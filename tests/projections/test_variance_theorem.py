@@ -59,7 +59,7 @@ def random_splits(rng, n_rows, n_splits=60):
 
 every_case = pytest.mark.parametrize("problem", PROBLEMS)
 every_reduction = pytest.mark.parametrize(
-    "name", [n for n in PROJECTIONS if n not in ("identity", "round_robin")]
+    "name", [n for n in PROJECTIONS if n not in ("identity", "adaptive", "round_robin")]
 )
 
 

@@ -259,6 +259,22 @@ struct FindBinsTask {
     int32_t* bins = nullptr;  // OUT (kFindTogether,)
 };
 
+// The rows of one leaf in a round of boosting; see boosting.hpp.
+struct LeafTask {
+    int64_t n_outputs = 0;
+    const int32_t* rows = nullptr;  // IN (n_rows,)
+    int64_t n_rows = 0;
+    const float* by_row = nullptr;    // IN (n,) weights, or null
+    const float* by_entry = nullptr;  // IN (n, n_outputs) weights, or null
+    const uint8_t* labels = nullptr;  // IN (n, n_outputs)
+    const float* values = nullptr;    // IN (n_outputs,) of this leaf
+    float* raw = nullptr;             // IN OUT (n, n_outputs)
+    float* gradient = nullptr;        // IN OUT (n, n_outputs)
+    float* scratch = nullptr;         // scratch (2 * n_outputs,)
+    double* sums = nullptr;           // IN OUT (n_outputs,)
+    double* curvature = nullptr;      // IN OUT (n_outputs,)
+};
+
 struct Kernels {
     const char* isa;
     void (*walk)(const WalkTask&);
@@ -283,6 +299,11 @@ struct Kernels {
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);
     void (*scan_weighted)(const WeightedScanTask&);
+    void (*sum_leaf)(const LeafTask&);
+    void (*add_to_leaf)(const LeafTask&);
+    void (*take_from_leaf)(const LeafTask&);
+    void (*sum_logistic_leaf)(const LeafTask&);
+    double (*move_logistic_leaf)(const LeafTask&);
 };
 
 // Blocks of 4, 8 or 16 channels: the smallest that holds them all, 16 when there are more.

@@ -1,5 +1,7 @@
 """The estimators that users construct, and how they are saved and loaded."""
 
+from ramify.estimators.boosting_classifier import BoostingClassifier
+from ramify.estimators.boosting_regressor import BoostingRegressor
 from ramify.estimators.forest_classifiers import (
     BaggedTreesClassifier,
     ExtraTreesClassifier,
@@ -18,6 +20,8 @@ from ramify.estimators.tuned_decoder import TunedDecoder
 __all__ = [
     "BaggedTreesClassifier",
     "BaggedTreesRegressor",
+    "BoostingClassifier",
+    "BoostingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GraphClassifier",

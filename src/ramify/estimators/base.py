@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ramify import graphs, projections
+from ramify import graphs, losses, projections
 from ramify.estimators.parameter_storage import (
     class_weight_from_json,
     class_weight_to_json,
@@ -41,7 +41,7 @@ class MultiOutputEstimator(BaseEstimator):
 
     # Parameters of the constructor that model files store by a function of their own.
     _stored_specially: ClassVar[frozenset[str]] = frozenset(
-        {"class_weight", "graph", "projection", "random_state"}
+        {"class_weight", "graph", "loss", "projection", "random_state"}
     )
 
     _features: FeatureSchema
@@ -161,6 +161,11 @@ class MultiOutputEstimator(BaseEstimator):
                 if isinstance(projection, projections.Projection)
                 else projection
             ),
+            "loss": (
+                losses.to_json(given["loss"])
+                if isinstance(given.get("loss"), losses.Loss)
+                else given.get("loss")
+            ),
             "random_state": int(state) if isinstance(state, numbers.Integral) else None,
         }
         return metadata | {name: special[name] for name in special if name in given}
@@ -189,6 +194,9 @@ class MultiOutputEstimator(BaseEstimator):
             arguments["projection"] = stored if is_plain else projections.from_json(stored)
         if "graph" in names:
             arguments["graph"] = graphs.parameter_from_json(metadata["graph"])
+        if "loss" in names:
+            stored = metadata["loss"]
+            arguments["loss"] = stored if isinstance(stored, str) else losses.from_json(stored)
         if "random_state" in names:
             arguments["random_state"] = metadata["random_state"]
         estimator = cls(**arguments)

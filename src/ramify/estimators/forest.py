@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify import projections
 from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.parameter_storage import stored_entropy
 from ramify.estimators.single_tree import SingleTree
 from ramify.estimators.tree_settings import count, tree_settings
 from ramify.ingest import BinnedData, Targets
@@ -441,7 +442,7 @@ class ForestEstimator(MultiOutputEstimator):
         if forest.outputs.is_sparse != estimator._targets.is_sparse:
             raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
         estimator._forest = forest
-        estimator._entropy = _stored_entropy(metadata["entropy"])
+        estimator._entropy = stored_entropy(metadata["entropy"])
         estimator._restore_choice(metadata)
         per_estimator = int(metadata["trees_per_estimator"])
         if per_estimator < 1 or forest.n_trees % per_estimator:
@@ -502,11 +503,3 @@ class Members(Sequence[SingleTree]):
 
 def _is_auto(projection: Any) -> bool:
     return isinstance(projection, str) and projection == "auto"
-
-
-def _stored_entropy(stored: Any) -> list[int]:
-    if not isinstance(stored, list) or not all(
-        type(number) is int and 0 <= number < 2**32 for number in stored
-    ):
-        raise ValueError(f"Expected a seed as a list of integers; got {stored!r:.80}.")
-    return stored

@@ -82,3 +82,18 @@ def _dict_from_json(stored: Any) -> dict[Any, Any]:
             f"Expected class weights as pairs of class and weight; got {stored!r:.80}."
         )
     return dict(pairs)
+
+
+def stored_entropy(stored: Any) -> list[int]:
+    """Check a seed from a model file.
+
+    Raises
+    ------
+    ValueError
+        If it is not a list of integers in [0, 2**32).
+    """
+    if not isinstance(stored, list) or not all(
+        type(number) is int and 0 <= number < 2**32 for number in stored
+    ):
+        raise ValueError(f"Expected a seed as a list of integers; got {stored!r:.80}.")
+    return stored

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ramify import graphs
+from ramify import graphs, losses, projections
+from ramify.metrics import METRICS
 from ramify.model import KERNELS
-from ramify.projections import resolve
 
 T = TypeVar("T", bound=type)
 
@@ -98,7 +98,7 @@ def _is_dicts_or_none(value: Any) -> bool:
 def _is_projection(value: Any) -> bool:
     if isinstance(value, str) and value == "auto":
         return True  # forests choose; the others refuse it by themselves
-    resolve(value)  # raises with a message of its own
+    projections.resolve(value)  # raises with a message of its own
     return True
 
 
@@ -109,6 +109,25 @@ def _is_graph(value: Any) -> bool:
 
 def _is_one_of(*choices: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and value in choices
+
+
+def _is_loss(value: Any) -> bool:
+    if not (isinstance(value, str) and value == "auto"):
+        losses.resolve(value)  # raises with a message of its own
+    return True
+
+
+def _is_monotonic(value: Any) -> bool:
+    if value is None:
+        return True
+    signs = value.values() if isinstance(value, dict) else value
+    if isinstance(signs, str) or not hasattr(signs, "__iter__"):
+        return False
+    return all(isinstance(s, numbers.Integral) and s in (-1, 0, 1) for s in signs)
+
+
+def _is_eval_metric(value: Any) -> bool:
+    return value is None or callable(value) or (isinstance(value, str) and value in METRICS)
 
 
 PARAMETERS: dict[str, Parameter] = {
@@ -126,6 +145,20 @@ PARAMETERS: dict[str, Parameter] = {
         "instance such as ``graphs.ChowLiu(row_share=0.5)``.",
         _is_graph,
         "a name, edges or a GraphGenerator",
+    ),
+    "loss": Parameter(
+        "str or Loss",
+        "What boosting minimises: a name such as ``'huber'``, an instance such as\n"
+        "``losses.Quantile([0.1, 0.9])``, or one of your own. ``'auto'``: logistic for labels,\n"
+        "softmax for classes.",
+        _is_loss,
+        "'auto', a name or a Loss",
+    ),
+    "learning_rate": Parameter(
+        "float",
+        "Factor by which what a tree adds is shrunk. Smaller ones need more trees.",
+        lambda v: _is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
     ),
     "projection": Parameter(
         "None, str, Projection or transformer",
@@ -226,6 +259,25 @@ PARAMETERS: dict[str, Parameter] = {
         lambda v: _is_int(v, 1),
         "an integer >= 1",
     ),
+    "leaf_fit": Parameter(
+        "{'relabel', 'linear'}",
+        "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives leaves\n"
+        "values in all of them; ``'linear'`` fits each output to one number per leaf, so that a\n"
+        "tree holds one number per leaf and one per output (needs a view of one component).",
+        lambda v: isinstance(v, str) and v in ("relabel", "linear"),
+        "'relabel' or 'linear'",
+        names=("relabel", "linear"),
+    ),
+    "leaf_values": Parameter(
+        "{'auto', 'gradient', 'newton', 'exact'}",
+        "Values of leaves: ``'gradient'`` means of the negative gradients, times the best factor\n"
+        "per output; ``'newton'`` one Newton step; ``'exact'`` the minimiser of the loss in each\n"
+        "leaf, such as medians. ``'auto'``: Newton steps, or exact values where the loss has no\n"
+        "second derivative. All are the same for the squared error.",
+        lambda v: isinstance(v, str) and v in ("auto", "gradient", "newton", "exact"),
+        "'auto', 'gradient', 'newton' or 'exact'",
+        names=("auto", "gradient", "newton", "exact"),
+    ),
     "max_depth": Parameter(
         "int or None",
         "Largest depth of a leaf; None: no limit.",
@@ -304,6 +356,35 @@ PARAMETERS: dict[str, Parameter] = {
         lambda v: v is None or _count_or_fraction(v, 1),
         "None, an integer >= 1 or a fraction in (0, 1]",
     ),
+    "l2_regularization": Parameter(
+        "float",
+        "Added to the weight (or curvature) by which sums of gradients are divided, in leaves\n"
+        "and in the choice of splits: leaves of few rows are drawn to 0.",
+        lambda v: _is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "subsample": Parameter(
+        "float",
+        "Share of the rows on which each tree is grown, drawn without replacement.",
+        lambda v: _is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
+    ),
+    "monotonic_cst": Parameter(
+        "None, dict or array-like of int of shape (p,)",
+        "1: no prediction ever falls as the feature rises; -1: none ever rises; 0: free. A dict\n"
+        "names features. Holds for every output (raw predictions, class 1 for labels); not with\n"
+        "``leaf_fit='linear'``.",
+        _is_monotonic,
+        "None, or -1, 0 or 1 for every feature (or for some in a dict)",
+    ),
+    "estimator": Parameter(
+        "None or regressor",
+        "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
+        "model. It is fitted to the gradients of all outputs, or with ``leaf_fit='linear'`` to a\n"
+        "view of one component. Parameters of trees do not apply.",
+        lambda v: v is None or (hasattr(v, "fit") and hasattr(v, "predict")),
+        "None or an estimator with fit and predict",
+    ),
     "normalize_outputs": Parameter(
         "bool",
         "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"
@@ -349,6 +430,35 @@ PARAMETERS: dict[str, Parameter] = {
         "callable ``(y_true, y_pred) -> float`` scores otherwise.",
         lambda v: _is_bool(v) or callable(v),
         "True, False or a callable",
+    ),
+    "early_stopping": Parameter(
+        "bool",
+        "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
+        "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
+        "the best round are dropped.",
+        _is_bool,
+        "True or False",
+    ),
+    "validation_fraction": Parameter(
+        "float",
+        "Share of the rows that are set aside for early stopping if fit gets no ``eval_set``.",
+        lambda v: _is_real(v, 0.0, 1.0) and 0 < v < 1,
+        "a number in (0, 1)",
+    ),
+    "n_iter_no_change": Parameter(
+        "int",
+        "Rounds without anything better after which early stopping stops.",
+        lambda v: _is_int(v, 1),
+        "an integer >= 1",
+    ),
+    "eval_metric": Parameter(
+        "None, str or callable",
+        "What early stopping looks at, and what ``history_`` keeps beside the loss: None for the\n"
+        "loss itself, a name in `ramify.metrics.METRICS`, or a callable ``(y_true, y_pred) ->\n"
+        "float`` for which larger is better.",
+        _is_eval_metric,
+        "None, a callable or one of " + ", ".join(map(repr, METRICS)),
+        names=tuple(METRICS),
     ),
     "warm_start": Parameter(
         "bool",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ramify.estimators.boosting_classifier import BoostingClassifier
+from ramify.estimators.boosting_regressor import BoostingRegressor
 from ramify.estimators.forest_classifiers import (
     BaggedTreesClassifier,
     ExtraTreesClassifier,
@@ -31,6 +33,8 @@ ESTIMATORS: dict[str, Any] = {
         BaggedTreesClassifier,
         GraphClassifier,
         GraphEnsembleClassifier,
+        BoostingRegressor,
+        BoostingClassifier,
     )
 }
 

@@ -1,5 +1,6 @@
 """Validate and coerce X, Y and weights, and bin X: the only place in ramify that does."""
 
+from ramify.ingest.alignment import align_targets
 from ramify.ingest.binning import (
     MISSING_U8,
     MISSING_U32,
@@ -28,6 +29,7 @@ __all__ = [
     "TargetSchema",
     "Targets",
     "TaskKind",
+    "align_targets",
     "as_numbers",
     "bin_features",
     "class_weights",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,23 @@ class BinnedFeatures:
     sparse_indptr: NDArray[np.int64]
     sparse_slot: NDArray[np.int32]
     sparse_code: NDArray[np.uint32]
+
+    def at(self, rows: NDArray[Any]) -> BinnedFeatures:
+        """Give the features of some rows, in the bins of all."""
+        counts = np.diff(self.sparse_indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(indptr[-1]) + np.repeat(
+            self.sparse_indptr[:-1][rows] - indptr[:-1], counts
+        )
+        codes: NDArray[Any] = np.ascontiguousarray(self.dense_codes[:, rows])
+        return replace(
+            self,
+            n_rows=len(rows),
+            dense_codes=codes,
+            sparse_indptr=indptr,
+            sparse_slot=self.sparse_slot[entries],
+            sparse_code=self.sparse_code[entries],
+        )
 
 
 @dataclass(frozen=True)

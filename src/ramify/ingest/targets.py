@@ -42,6 +42,11 @@ class Targets:
     values: NDArray[np.float64] | CSR
     observed: NDArray[np.bool_] | None
 
+    def at(self, rows: NDArray[Any]) -> Targets:
+        """Give the targets of some rows."""
+        observed = None if self.observed is None else self.observed[rows]
+        return Targets(self.schema, self.values[rows], observed)
+
 
 def ingest_regression_targets(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
     """Read the Y of a regressor.

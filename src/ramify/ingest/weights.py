@@ -115,7 +115,7 @@ def class_weights(class_weight: ClassWeight, targets: Targets) -> NDArray[np.flo
     chosen = _per_output(class_weight, schema)
     columns = []
     for j, weight in enumerate(chosen):
-        codes, classes = _codes_of(targets, j)
+        codes, classes = codes_of(targets, j)
         per_class = _weights_of_classes(weight, codes, classes, _output_label(schema, j))
         weights = np.ones(codes.size)
         weights[codes >= 0] = per_class[codes[codes >= 0]]
@@ -172,7 +172,7 @@ def _per_output(class_weight: Any, schema: TargetSchema) -> list[Any]:
     return list(class_weight)
 
 
-def _codes_of(targets: Targets, output: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def codes_of(targets: Targets, output: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Give each row's class position in one output, -1 where unobserved, and the classes."""
     schema = targets.schema
     start, stop = schema.channel_offsets[output], schema.channel_offsets[output + 1]

@@ -1,5 +1,7 @@
 """Fitted models as named NumPy arrays, and the file format that stores them."""
 
+from ramify.model.boosted_models import BoostedModels
+from ramify.model.boosting import BoostedTrees
 from ramify.model.filling import fill_leaves
 from ramify.model.forest import Forest
 from ramify.model.graph_aggregation import Aggregation, Consensus, make_aggregation, winners
@@ -12,13 +14,15 @@ from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
 from ramify.model.storage import ModelFileError, read_model, write_model
 from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
-from ramify.model.trees import Trees
+from ramify.model.trees import Trees, apply_trees
 
 __all__ = [
     "EXPLICIT",
     "KERNELS",
     "STRUCTURE_DTYPES",
     "Aggregation",
+    "BoostedModels",
+    "BoostedTrees",
     "Consensus",
     "DenseLeaves",
     "Forest",
@@ -32,6 +36,7 @@ __all__ = [
     "TrainingOutputs",
     "TreeStructure",
     "Trees",
+    "apply_trees",
     "channel_row_weights",
     "fill_leaves",
     "make_aggregation",

@@ -1,8 +1,10 @@
 """Views of the output space: what each base learner sees of many outputs."""
 
+from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import MixingProjection, Projection
-from ramify.projections._context import ProjectionContext
+from ramify.projections._context import Feedback, ProjectionContext
 from ramify.projections._correlated import Correlated
+from ramify.projections._gradient_outputs import GradientSampling, TopOutputs
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
 from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
@@ -16,9 +18,12 @@ __all__ = [
     "PCA",
     "PROJECTIONS",
     "Achlioptas",
+    "Adaptive",
     "Correlated",
+    "Feedback",
     "FromTransformer",
     "Gaussian",
+    "GradientSampling",
     "Hadamard",
     "Identity",
     "MixingProjection",
@@ -28,6 +33,7 @@ __all__ = [
     "RoundRobin",
     "SparseRademacher",
     "Subsample",
+    "TopOutputs",
     "View",
     "from_json",
     "resolve",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -35,6 +35,9 @@ class Projection(BaseEstimator, ABC):
     >>> FirstOutput()
     FirstOutput()
     """
+
+    #: Whether draws look at what earlier rounds of boosting brought.
+    uses_feedback: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, context: ProjectionContext) -> View:

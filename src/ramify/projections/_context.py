@@ -12,11 +12,33 @@ import numpy as np
 from ramify.projections._channel_statistics import varying_channels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from ramify.projections._channel_statistics import Values
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What the tree of an earlier round of boosting brought.
+
+    Attributes
+    ----------
+    choice : int
+        `View.choice` of the view it was grown on.
+    decrease : float
+        By how much the training loss fell.
+    work : int
+        Additions that its growth took.
+    n_channels : int
+        Number of channels of that view.
+    """
+
+    choice: int
+    decrease: float
+    work: int
+    n_channels: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,6 +63,9 @@ class ProjectionContext:
     covers_all : bool, default=False
         Whether the learner hopes for a view of every output, so that none is left unseen by all
         (the first tree of a forest).
+    feedback : sequence of Feedback
+        What the rounds of boosting so far have brought; empty unless the projection asks for it
+        by `Projection.uses_feedback`.
 
     Examples
     --------
@@ -66,6 +91,7 @@ class ProjectionContext:
     observed: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None
     covers_all: bool = False
+    feedback: Sequence[Feedback] = ()
     _remembered: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,20 +111,30 @@ class ProjectionContext:
             )
 
     def at_round(
-        self, round: int, rng: np.random.Generator, *, covers_all: bool = False
+        self,
+        round: int,
+        rng: np.random.Generator,
+        *,
+        covers_all: bool = False,
+        values_changed: bool = False,
     ) -> ProjectionContext:
-        """Move on to another round on the same values; what is known of them is kept.
+        """Move on to another round; what is known of the values is kept.
 
         Parameters
         ----------
         round : int
         rng : numpy.random.Generator
         covers_all : bool
+        values_changed : bool
+            Whether `values` were overwritten since (gradients are), so that what was remembered
+            of them no longer holds. Channels that vary are thought to go on varying.
         """
         _ = self.varying_channels
         moved = copy(self)
         for name, value in (("round", round), ("rng", rng), ("covers_all", covers_all)):
             object.__setattr__(moved, name, value)
+        if values_changed:
+            object.__setattr__(moved, "_remembered", {})
         return moved
 
     def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import Projection
 from ramify.projections._correlated import Correlated
+from ramify.projections._gradient_outputs import GradientSampling, TopOutputs
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
 from ramify.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
@@ -26,6 +28,9 @@ PROJECTIONS: dict[str, type[Projection]] = {
     "subsample": Subsample,
     "correlated": Correlated,
     "pca": PCA,
+    "top_outputs": TopOutputs,
+    "gradient_sampling": GradientSampling,
+    "adaptive": Adaptive,
     "round_robin": RoundRobin,
 }
 
@@ -95,8 +100,7 @@ def to_json(projection: Projection) -> dict[str, Any]:
         )
     projection.check_params()
     params = {
-        key: value.item() if isinstance(value, np.generic) else value
-        for key, value in projection.get_params(deep=False).items()
+        key: _value_to_json(value) for key, value in projection.get_params(deep=False).items()
     }
     return {"name": names[type(projection)], "params": params}
 
@@ -134,9 +138,22 @@ def from_json(description: Any) -> Projection:
             f"A stored {name!r} projection must have exactly the parameters {sorted(expected)}; "
             f"got {params!r}."
         )
+    candidates = params.get("candidates")
+    if candidates is not None:
+        if not isinstance(candidates, list):
+            raise ValueError(f"Stored candidates must be a list; got {candidates!r:.80}.")
+        params = params | {"candidates": [from_json(stored) for stored in candidates]}
     projection.set_params(**params)
     projection.check_params()
     return projection
+
+
+def _value_to_json(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_value_to_json(item) for item in value]
+    if isinstance(value, Projection):
+        return to_json(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _class_named(name: str) -> type[Projection]:

@@ -40,6 +40,8 @@ class View:
         The channels themselves, of the rows that the view was drawn for.
     updated : bool ndarray of shape (n_source_channels,) or None
         The channels that the learner predicts; None: all of them.
+    choice : int, default=0
+        Which of several ways to look the projection has chosen, for its own use.
 
     Notes
     -----
@@ -69,6 +71,7 @@ class View:
     scale: float = 1.0
     given: NDArray[np.float32] | None = None
     updated: NDArray[np.bool_] | None = None
+    choice: int = 0
 
     @classmethod
     def of_all(cls, n_source_channels: int) -> View:

@@ -2,6 +2,15 @@
 
 from ramify.training.aggregation import weigh_trees
 from ramify.training.auto import Race
+from ramify.training.boosting import Booster, BoostingSettings
+from ramify.training.boosting_loop import (
+    BoostingLoop,
+    BoostingProgress,
+    StoppingRule,
+    Validation,
+)
+from ramify.training.boosting_models import ModelBooster
+from ramify.training.boosting_units import Units
 from ramify.training.calibration import channel_scores, probabilities
 from ramify.training.data import TrainingData
 from ramify.training.forest import ForestGrower, ForestSettings, Member
@@ -24,6 +33,10 @@ from ramify.training.validation import cross_validated_level
 
 __all__ = [
     "F_TEST_LEVELS",
+    "Booster",
+    "BoostingLoop",
+    "BoostingProgress",
+    "BoostingSettings",
     "Combination",
     "ConsensusCompletion",
     "ForestGrower",
@@ -32,10 +45,14 @@ __all__ = [
     "LabelData",
     "MarginProblem",
     "Member",
+    "ModelBooster",
     "OutOfBag",
     "Race",
+    "StoppingRule",
     "TrainingData",
     "TreeSettings",
+    "Units",
+    "Validation",
     "calibrate",
     "channel_scores",
     "cross_validated_level",

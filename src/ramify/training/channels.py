@@ -77,6 +77,13 @@ class Channels:
     row_weights: NDArray[np.float32] | None
     entry_weights: NDArray[np.float32] | None
 
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        if isinstance(self.source, TargetColumns):
+            return self.source.columns.size
+        return int(self.source.shape[1])
+
 
 def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
     """Choose the factors: inverse standard deviations, or one factor for all channels.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -84,14 +84,8 @@ class TrainingData:
 
     def at(self, rows: NDArray[np.int32]) -> TargetRows:
         """Targets and weights of the given rows."""
-        observed = self.targets.observed
-        targets = replace(
-            self.targets,
-            values=self.targets.values[rows],
-            observed=None if observed is None else observed[rows],
-        )
         weights = None if self.weights is None else self.weights[rows]
-        return TargetRows(targets, weights, self.weight_unit)
+        return TargetRows(self.targets.at(rows), weights, self.weight_unit)
 
     @property
     def outputs(self) -> TrainingOutputs:

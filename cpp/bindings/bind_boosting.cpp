@@ -1,0 +1,165 @@
+// A round of boosting behind the tree, and the sum of trees.
+#include "bindings/common.hpp"
+#include "ramify/boosting.hpp"
+
+namespace ramify::bindings {
+
+namespace {
+
+using OptionalRowWeights = std::optional<Vector<float>>;
+using OptionalEntryWeights = std::optional<Matrix<float>>;
+
+template <typename Array>
+void require_shape(const Array& array, int64_t n, int64_t d, const char* name) {
+    require(length(array) == n && static_cast<int64_t>(array.shape(1)) == d,
+            std::string(name) + " must have shape (" + std::to_string(n) + ", " +
+                std::to_string(d) + ")");
+}
+
+LeafRows checked_leaves(const Vector<int32_t>& rows, const Vector<int64_t>& offsets, int64_t n) {
+    require(length(offsets) >= 2, "there must be at least one leaf");
+    require_offsets(offsets, length(rows), "leaf_offsets");
+    require_range(rows, 0, n, "rows");
+    return {length(offsets) - 1, rows.data(), offsets.data()};
+}
+
+EntryWeights checked_weights(const OptionalRowWeights& by_row,
+                             const OptionalEntryWeights& by_entry, int64_t n, int64_t d) {
+    require(!(by_row && by_entry), "give row weights or entry weights, not both");
+    EntryWeights weights;
+    if (by_row) {
+        require_length(*by_row, n, "row_weights");
+        weights.by_row = by_row->data();
+    }
+    if (by_entry) {
+        require_shape(*by_entry, n, d, "entry_weights");
+        weights.by_entry = by_entry->data();
+    }
+    return weights;
+}
+
+template <typename Body>
+auto with_team(int n_threads, Body&& body) {
+    require_threads(n_threads);
+    return without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        return body(team);
+    });
+}
+
+void bound_leaf_sums(const Matrix<float>& values, const OptionalRowWeights& row_weights,
+                     const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
+                     const Vector<int64_t>& leaf_offsets, OutMatrix<double> sums, int n_threads) {
+    const int64_t n = length(values), d = values.shape(1);
+    LeafSumsTask task;
+    task.n_outputs = d;
+    task.values = values.data();
+    task.weights = checked_weights(row_weights, entry_weights, n, d);
+    task.leaves = checked_leaves(rows, leaf_offsets, n);
+    require_shape(sums, task.leaves.n_leaves, d, "sums");
+    task.sums = sums.data();
+    with_team(n_threads, [&](ThreadTeam& team) { leaf_sums(task, team); });
+}
+
+void bound_move_rows(OutMatrix<float> raw, const Vector<int32_t>& rows,
+                     const Vector<int64_t>& leaf_offsets, const Matrix<float>& values,
+                     int n_threads) {
+    const int64_t d = raw.shape(1);
+    MoveTask task;
+    task.n_outputs = d;
+    task.leaves = checked_leaves(rows, leaf_offsets, length(raw));
+    require_shape(values, task.leaves.n_leaves, d, "values");
+    task.values = values.data();
+    task.raw = raw.data();
+    with_team(n_threads, [&](ThreadTeam& team) { move_rows(task, team); });
+}
+
+double bound_squared_step(OutMatrix<float> residual, const OptionalRowWeights& row_weights,
+                          const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
+                          const Vector<int64_t>& leaf_offsets, double learning_rate,
+                          double l2_regularization, OutMatrix<float> values, int n_threads) {
+    const int64_t n = length(residual), d = residual.shape(1);
+    StepTask task;
+    task.n_outputs = d;
+    task.weights = checked_weights(row_weights, entry_weights, n, d);
+    task.leaves = checked_leaves(rows, leaf_offsets, n);
+    task.learning_rate = learning_rate;
+    task.l2_regularization = l2_regularization;
+    task.gradient = residual.data();
+    require_shape(values, task.leaves.n_leaves, d, "values");
+    task.values = values.data();
+    return with_team(n_threads, [&](ThreadTeam& team) { return squared_step(task, team); });
+}
+
+double bound_logistic_step(OutMatrix<float> raw, OutMatrix<float> gradient,
+                           const Matrix<uint8_t>& labels, const OptionalRowWeights& row_weights,
+                           const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
+                           const Vector<int64_t>& leaf_offsets, double learning_rate,
+                           double l2_regularization, float largest_move, OutMatrix<float> values,
+                           int n_threads) {
+    const int64_t n = length(raw), d = raw.shape(1);
+    StepTask task;
+    task.n_outputs = d;
+    task.weights = checked_weights(row_weights, entry_weights, n, d);
+    task.leaves = checked_leaves(rows, leaf_offsets, n);
+    task.learning_rate = learning_rate;
+    task.l2_regularization = l2_regularization;
+    task.largest_move = largest_move;
+    require_shape(gradient, n, d, "gradient");
+    require_shape(labels, n, d, "labels");
+    require_shape(values, task.leaves.n_leaves, d, "values");
+    task.raw = raw.data();
+    task.gradient = gradient.data();
+    task.labels = labels.data();
+    task.values = values.data();
+    return with_team(n_threads, [&](ThreadTeam& team) { return logistic_step(task, team); });
+}
+
+void bound_add_leaves(const Matrix<int32_t>& leaves, const Matrix<float>& values,
+                      OutMatrix<float> raw, int n_threads) {
+    AddLeavesTask task;
+    task.n_rows = length(leaves);
+    task.n_trees = static_cast<int64_t>(leaves.shape(1));
+    task.n_outputs = static_cast<int64_t>(values.shape(1));
+    for (int64_t i = 0; i < task.n_rows * task.n_trees; ++i)
+        if (leaves.data()[i] < 0 || leaves.data()[i] >= length(values))
+            throw std::invalid_argument("leaves must lie in [0, n_leaves)");
+    require_shape(raw, task.n_rows, task.n_outputs, "raw");
+    task.leaves = leaves.data();
+    task.values = values.data();
+    task.raw = raw.data();
+    with_team(n_threads, [&](ThreadTeam& team) { add_leaves(task, team); });
+}
+
+}  // namespace
+
+void init_boosting(nb::module_& module) {
+    module.def("leaf_sums", &bound_leaf_sums, nb::arg("values").noconvert(),
+               nb::arg("row_weights").noconvert().none(),
+               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
+               nb::arg("leaf_offsets").noconvert(), nb::arg("sums").noconvert(),
+               nb::arg("n_threads"), "Weighted sums of the rows of every leaf.");
+    module.def("move_rows", &bound_move_rows, nb::arg("raw").noconvert(),
+               nb::arg("rows").noconvert(), nb::arg("leaf_offsets").noconvert(),
+               nb::arg("values").noconvert(), nb::arg("n_threads"),
+               "Add the value of its leaf to every row.");
+    module.def("squared_step", &bound_squared_step, nb::arg("residual").noconvert(),
+               nb::arg("row_weights").noconvert().none(),
+               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
+               nb::arg("leaf_offsets").noconvert(), nb::arg("learning_rate"),
+               nb::arg("l2_regularization"), nb::arg("values").noconvert(), nb::arg("n_threads"),
+               "Take mean residuals off; returns the fall of half the sum of squares.");
+    module.def("logistic_step", &bound_logistic_step, nb::arg("raw").noconvert(),
+               nb::arg("gradient").noconvert(), nb::arg("labels").noconvert(),
+               nb::arg("row_weights").noconvert().none(),
+               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
+               nb::arg("leaf_offsets").noconvert(), nb::arg("learning_rate"),
+               nb::arg("l2_regularization"), nb::arg("largest_move"),
+               nb::arg("values").noconvert(), nb::arg("n_threads"),
+               "One Newton step per leaf and output; returns the logistic loss after it.");
+    module.def("add_leaves", &bound_add_leaves, nb::arg("leaves").noconvert(),
+               nb::arg("values").noconvert(), nb::arg("raw").noconvert(), nb::arg("n_threads"),
+               "Add the values of every row's leaves, tree by tree.");
+}
+
+}  // namespace ramify::bindings

@@ -1,0 +1,106 @@
+"""Which parameters of boosting go together, and what they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.ingest import FeatureSchema, Targets
+from ramify.losses import Loss
+
+#: Raw predictions beyond this many bytes are refused.
+LARGEST_RAW_BYTES = 2**33
+
+
+def resolved_leaf_values(leaf_values: str, loss: Loss) -> str:
+    """Tell what 'auto' stands for: Newton steps, or exact values where there is no curvature."""
+    if leaf_values != "auto":
+        return leaf_values
+    return "exact" if loss.hessian == "none" else "newton"
+
+
+def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
+    """Raise a ValueError if parameters, loss and targets do not go together."""
+    kind = targets.schema.kind
+    if kind not in loss.tasks:
+        raise ValueError(
+            f"loss={estimator.loss!r} is for {', '.join(sorted(loss.tasks))} targets; y is "
+            f"{kind}. Use another loss."
+        )
+    if estimator.leaf_values == "newton" and loss.hessian == "none":
+        raise ValueError(
+            f"leaf_values='newton' needs a loss with second derivatives; {loss!r} has none. Use "
+            "'exact', 'gradient' or 'auto'."
+        )
+    if estimator.leaf_values == "exact" and not loss.decomposable:
+        raise ValueError(
+            f"leaf_values='exact' needs a loss that adds up over outputs; {loss!r} does not. Use "
+            "'newton', 'gradient' or 'auto'."
+        )
+    if estimator.monotonic_cst is not None and estimator.leaf_fit == "linear":
+        raise ValueError(
+            "monotonic_cst cannot be kept with leaf_fit='linear', because an output may follow a "
+            "tree with the opposite sign. Use leaf_fit='relabel'."
+        )
+    if estimator.estimator is not None:
+        _check_weak_models(estimator)
+    n_bytes = 4 * targets.values.shape[0] * targets.schema.n_channels
+    if n_bytes > LARGEST_RAW_BYTES:
+        raise MemoryError(
+            f"Boosting keeps raw predictions and gradients of {targets.values.shape[0]} rows and "
+            f"{targets.schema.n_channels} outputs: {2 * n_bytes / 2**30:.1f} GiB. Use fewer rows "
+            "or outputs, or a forest, whose leaves hold training rows."
+        )
+
+
+def _check_weak_models(estimator: Any) -> None:
+    """Refuse what needs leaves."""
+    projection = estimator.projection
+    has_view = projection is not None and not (
+        isinstance(projection, str) and projection == "auto"
+    )
+    if has_view and estimator.leaf_fit == "relabel":
+        raise ValueError(
+            "estimator has no leaves to be relabelled after it was fitted to a projection. Use "
+            "leaf_fit='linear', or projection=None."
+        )
+    if estimator.monotonic_cst is not None:
+        raise ValueError("monotonic_cst is for trees; got an estimator.")
+
+
+def monotone_signs(monotonic_cst: Any, schema: FeatureSchema) -> NDArray[np.int8] | None:
+    """Read the constraints of all features: -1, 0 or 1 each.
+
+    Parameters
+    ----------
+    monotonic_cst : None, dict or array-like of int
+    schema : FeatureSchema
+    """
+    if monotonic_cst is None:
+        return None
+    signs = np.zeros(schema.n_features, np.int8)
+    if isinstance(monotonic_cst, dict):
+        names = list(schema.names or [])
+        for name, sign in monotonic_cst.items():
+            if name not in names:
+                raise ValueError(
+                    f"monotonic_cst names the feature {name!r}; X has {names[:10] or 'no names'}."
+                )
+            signs[names.index(name)] = sign
+    else:
+        given = np.asarray(monotonic_cst)
+        if given.shape != signs.shape:
+            raise ValueError(
+                f"monotonic_cst must have shape {signs.shape}, a number per feature; got "
+                f"{given.shape}."
+            )
+        signs[:] = given
+    wrong = np.flatnonzero((signs != 0) & schema.is_categorical)
+    if wrong.size:
+        raise ValueError(
+            f"monotonic_cst needs features with an order; feature {wrong[0]} is categorical. Give "
+            "it 0."
+        )
+    return signs if signs.any() else None

@@ -1,0 +1,269 @@
+"""Gradient boosting of trees on views of the gradients (paper 000).
+
+Alg. 2 has no projection; Alg. 4 grows a tree on projected gradients and gives its leaves values in
+all outputs (leaf_fit "relabel"); Alg. 3 fits every output linearly to a tree of one number per
+leaf (leaf_fit "linear").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.losses import Loss
+from ramify.model import BoostedModels, BoostedTrees, TreeStructure, apply_trees
+from ramify.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
+from ramify.training.boosting_leaves import LeafFitter, TreeMove
+from ramify.training.boosting_state import BoostingState, LeafRows, make_state
+from ramify.training.boosting_units import Units
+from ramify.training.channels import Channels, Scaling
+from ramify.training.gradient_channels import gradient_channels
+from ramify.training.moments import Moments
+from ramify.training.tree import TreeSettings, grow_on_channels, grow_params
+
+if TYPE_CHECKING:
+    from ramify.training.data import TrainingData
+
+#: A stream of chance that belongs to no tree.
+_CONTEXT_STREAM = 2**32
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """How a model is boosted; see `ramify.BoostingRegressor` for the meaning of each.
+
+    `leaf_values` is "gradient", "newton" or "exact"; `monotone` has a number per feature, or is
+    None.
+    """
+
+    tree: TreeSettings
+    loss: Loss
+    learning_rate: float = 0.1
+    leaf_fit: str = "relabel"
+    leaf_values: str = "newton"
+    subsample: float = 1.0
+    monotone: NDArray[np.int8] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GrownRound:
+    """One tree of a boosted model.
+
+    Attributes
+    ----------
+    structure : TreeStructure
+        Without statistics of nodes.
+    move : TreeMove
+        What it adds to raw predictions.
+    channel : int
+        The channel it adds to, if it is one alone; else -1.
+    feature_gains : ndarray of shape (n_features,), float64
+    """
+
+    structure: TreeStructure
+    move: TreeMove
+    channel: int
+    feature_gains: NDArray[np.float64]
+
+
+class Booster:
+    """Boosts one model; tree t depends on the seed, the trees before it and t alone.
+
+    Parameters
+    ----------
+    data : TrainingData
+    settings : BoostingSettings
+    entropy : sequence of int
+        The seed.
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        settings: BoostingSettings,
+        entropy: Sequence[int],
+        n_threads: int,
+    ) -> None:
+        self.data, self.settings, self.n_threads = data, settings, n_threads
+        self.entropy = [int(number) for number in entropy]
+        self.units = Units.of(data, settings.loss, settings.tree.normalize_outputs)
+        self.targets = self.units.loss_targets(data)
+        settings.loss.check_targets(self.targets)
+        self.baseline = settings.loss.baseline(self.targets)
+        self.feedback: list[Feedback] = []
+        self._fitter = LeafFitter(settings, data.weight_unit)
+        n_channels = self.targets.n_channels
+        # The units of gradients are those of the loss: the grower need not scale them.
+        self._scaling = Scaling(
+            np.ones(n_channels), 1.0, Moments(np.zeros(n_channels), np.ones(n_channels))
+        )
+
+    def start(self, model: BoostedTrees | BoostedModels | None = None) -> None:
+        """Set the raw predictions: to those of a model to go on from, or to the baseline.
+
+        Parameters
+        ----------
+        model : BoostedTrees or BoostedModels, optional
+        """
+        raw: NDArray[np.float32] = self.baseline.astype(np.float32)
+        if model is not None:
+            raw = np.nan_to_num(model.predict(self.data.encoded, self.n_threads))
+        self.state: BoostingState = make_state(
+            self.settings.loss, self.targets, raw, self.data.weighted_rows, self.n_threads
+        )
+        _ = self.context.varying_channels
+
+    @property
+    def _projection(self) -> Projection | None:
+        return self.settings.tree.projection
+
+    @cached_property
+    def context(self) -> ProjectionContext:
+        """What the projection draws from: gradients, overwritten in every round."""
+        weights = self.state.targets.weights
+        return ProjectionContext(
+            round=0,
+            rng=self._rng(_CONTEXT_STREAM),
+            values=self.state.gradient,
+            channel_offsets=self.targets.channel_offsets,
+            observed=None if weights is None or weights.ndim == 1 else weights > 0,
+            weights=None if weights is None or weights.ndim == 2 else weights.astype(np.float64),
+            feedback=self.feedback,
+        )
+
+    @property
+    def n_trees_per_stage(self) -> int:
+        """How many trees one estimator has: one, or one per output."""
+        return 1 if self._projection is None else self._projection.n_views(self.context)
+
+    @property
+    def kind(self) -> str:
+        """Kind of leaves of the model."""
+        one_each = self.targets.n_channels == self.targets.channel_offsets.size - 1
+        if isinstance(self._projection, RoundRobin) and one_each:
+            return "single"
+        return "linear" if self.settings.leaf_fit == "linear" else "dense"
+
+    def _rng(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng([*self.entropy, stream])
+
+    def grow(self, t: int) -> GrownRound:
+        """Grow tree t and move all raw predictions by it.
+
+        Parameters
+        ----------
+        t : int
+            Trees come in their order.
+        """
+        rng = self._rng(t)
+        before = self.state.value() if self._wants_feedback else 0.0
+        view = self._draw(t, rng)
+        channels = gradient_channels(self.state, view, is_masked=self.units.is_masked)
+        grown = self._grow_structure(channels, rng)
+        structure = grown.structure
+        sizes = structure.n_samples[structure.is_leaf]
+        leaves = LeafRows(grown.ordered, np.concatenate([[0], np.cumsum(sizes)]))
+        everywhere = leaves
+        if self.settings.subsample < 1.0:
+            everywhere = self._all_leaves(structure)
+        move, channel = self._move(view, channels, structure, leaves, everywhere)
+        if self._wants_feedback:
+            fall = before - self.state.value()
+            self.feedback.append(Feedback(view.choice, fall, grown.work, view.n_channels))
+        inner = ~structure.is_leaf
+        gains = np.bincount(
+            structure.feature[inner], structure.gain[inner], minlength=structure.n_features
+        )
+        return GrownRound(structure.without_statistics(), move, channel, gains.astype(np.float64))
+
+    @property
+    def _wants_feedback(self) -> bool:
+        return self._projection is not None and self._projection.uses_feedback
+
+    def _draw(self, t: int, rng: np.random.Generator) -> View:
+        if self._projection is None:
+            return View.of_all(self.targets.n_channels)
+        return self._projection.draw(self.context.at_round(t, rng, values_changed=True))
+
+    def _grow_structure(self, channels: Channels, rng: np.random.Generator) -> Any:
+        params = grow_params(self.settings.tree, self.data, self._scaling, rng)
+        params.n_threads = self.n_threads
+        rows = self.data.weighted_rows
+        if self.settings.subsample < 1.0:
+            n_drawn = max(1, round(self.settings.subsample * rows.size))
+            rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
+        return grow_on_channels(self.data, self._scaling, channels, params, rows)
+
+    def _all_leaves(self, structure: TreeStructure) -> LeafRows:
+        """Send all rows that count down the tree, also those it was not grown on."""
+        rows = self.data.weighted_rows
+        nodes = apply_trees(structure, self.data.encoded, self.n_threads)[rows, 0]
+        at = structure.leaf_index[nodes]
+        # Numbers of 16 bits are sorted by radix.
+        keys = at.astype(np.uint16) if structure.n_leaves < 2**16 else at
+        order = np.argsort(keys, kind="stable")
+        counts = np.bincount(at, minlength=structure.n_leaves)
+        return LeafRows(rows[order], np.concatenate([[0], np.cumsum(counts)]))
+
+    def _move(
+        self,
+        view: View,
+        channels: Channels,
+        structure: TreeStructure,
+        leaves: LeafRows,
+        everywhere: LeafRows,
+    ) -> tuple[TreeMove, int]:
+        """Fit the leaves and move raw predictions: of all channels, or of those of the view."""
+        state, fitter = self.state, self._fitter
+        updated = view.updated
+        if updated is None and self.kind == "single":  # nothing varies
+            updated = np.arange(self.targets.n_channels) == 0
+        if updated is None:
+            return fitter.fit(state, structure, channels, leaves, everywhere), -1
+        chosen = np.flatnonzero(updated)
+        if self.settings.loss.is_joint_over_outputs:
+            return fitter.fit(state, structure, channels, leaves, everywhere, updated), -1
+        part = state.columns(chosen)
+        move = fitter.fit(part, structure, channels, leaves, everywhere)
+        state.write_back(part, chosen)
+        if self.kind == "single":
+            return move.as_numbers(), int(chosen[0])
+        return move.spread(chosen, self.targets.n_channels), -1
+
+    def model(self, rounds: Sequence[GrownRound]) -> BoostedTrees:
+        """Put trees together.
+
+        Parameters
+        ----------
+        rounds : sequence of GrownRound
+            At least one.
+        """
+        kind = self.kind
+        moves = [grown.move for grown in rounds]
+        factors = np.array([move.factors for move in moves]) if kind == "linear" else None
+        channels = None
+        if kind == "single":
+            channels = np.array([grown.channel for grown in rounds], dtype=np.int32)
+        return BoostedTrees(
+            baseline=np.where(self.units.is_observed, self.baseline, np.nan),
+            structure=TreeStructure.concatenate([grown.structure for grown in rounds]),
+            kind=kind,
+            leaf_values=np.concatenate([move.values for move in moves]),
+            tree_factors=factors,
+            tree_channels=channels,
+            feature_gains=np.sum([grown.feature_gains for grown in rounds], axis=0),
+        )
+
+    def mean_loss(self) -> float:
+        """Mean loss of the training rows, in the units of the loss."""
+        return self.state.value() / self._total_weight
+
+    @cached_property
+    def _total_weight(self) -> float:
+        return self.settings.loss.total_weight(self.targets)

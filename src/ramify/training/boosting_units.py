@@ -1,0 +1,134 @@
+"""The units in which boosting works: standardised outputs where the loss allows that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.losses import Loss, LossTargets, Quantile
+from ramify.training.moments import channel_moments, row_blocks
+
+if TYPE_CHECKING:
+    from ramify.ingest import Targets
+    from ramify.training.data import TrainingData
+
+#: Outputs in float32 beyond this would make gradients that cannot be squared.
+_LARGEST_COUNT = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """How raw predictions relate to targets: target = shift + scale * raw.
+
+    Attributes
+    ----------
+    shift, scale : ndarray of shape (n_channels,), float64
+        Of the channels of raw predictions: several per target for several quantiles.
+    repeats : int
+        Raw channels per channel of the targets.
+    weight_unit : float
+        Unit of the float32 weights.
+    is_masked : bool
+        Whether weights per entry only tell which entries are observed.
+    is_observed : ndarray of shape (n_channels,), bool
+        Whether a channel was observed at all.
+    """
+
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    repeats: int
+    weight_unit: float
+    is_masked: bool
+    is_observed: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, data: TrainingData, loss: Loss, normalize: bool) -> Units:
+        """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
+        moments = channel_moments(data.targets, data.weights)
+        n_channels = moments.mean.size
+        shift, scale = np.zeros(n_channels), np.ones(n_channels)
+        if data.targets.schema.kind == "regression":
+            if loss.is_equivariant:
+                shift = moments.mean
+                scale = _scale(moments.std, normalize)
+            else:
+                _check_size(data.targets)
+        repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
+        observed = data.targets.observed
+        weights = data.weights
+        return cls(
+            np.repeat(shift, repeats),
+            np.repeat(scale, repeats),
+            repeats,
+            data.weight_unit,
+            weights is None or weights.ndim == 1,
+            np.repeat(
+                np.ones(n_channels, np.bool_) if observed is None else observed.any(axis=0),
+                repeats,
+            ),
+        )
+
+    def loss_targets(self, data: TrainingData, targets: Targets | None = None) -> LossTargets:
+        """Give the training targets to a loss, in these units.
+
+        Parameters
+        ----------
+        data : TrainingData
+        targets : Targets, optional
+            Others, without weights, instead of the training targets.
+        """
+        source = data.targets if targets is None else targets
+        weights = self._weights(source, data.weights if targets is None else None)
+        offsets = source.schema.channel_offsets
+        values = self.scaled(source.values)
+        if self.repeats > 1:
+            offsets = np.arange(values.shape[1] + 1, dtype=np.int32)
+        return LossTargets(values, weights, offsets)
+
+    def scaled(self, values: Any) -> NDArray[np.float32]:
+        """Bring targets of shape (n_rows, n_targets) to these units."""
+        if not isinstance(values, np.ndarray):
+            values = values.toarray()
+        scaled = np.empty((values.shape[0], self.shift.size), dtype=np.float32)
+        for rows in row_blocks(*scaled.shape):
+            block = values[rows]
+            if self.repeats > 1:
+                block = np.repeat(block, self.repeats, axis=1)
+            scaled[rows] = (block - self.shift) / self.scale
+        return scaled
+
+    def _weights(
+        self, targets: Targets, weights: NDArray[np.float64] | None
+    ) -> NDArray[np.float32] | None:
+        """Weights in their unit, 0 where a target is not observed."""
+        scaled = None if weights is None else (weights / self.weight_unit).astype(np.float32)
+        if targets.observed is not None:
+            mask = targets.observed.astype(np.float32)
+            if scaled is not None:
+                mask *= scaled if scaled.ndim == 2 else scaled[:, None]
+            scaled = mask
+        if scaled is not None and scaled.ndim == 2 and self.repeats > 1:
+            scaled = np.repeat(scaled, self.repeats, axis=1)
+        return scaled
+
+
+def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
+    if normalize:
+        return np.where(std > 0, std, 1.0)
+    unit = 1.0
+    if std.max() > 0:
+        unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
+    return np.full(std.size, unit)
+
+
+def _check_size(targets: Targets) -> None:
+    largest = float(np.abs(np.asarray(targets.values)).max())
+    if largest > _LARGEST_COUNT:
+        raise ValueError(
+            f"Targets of this loss must lie between -{_LARGEST_COUNT:g} and {_LARGEST_COUNT:g}, "
+            f"because it cannot be rescaled; got {largest:g}. Divide y by a constant."
+        )

@@ -1,0 +1,158 @@
+"""What paper 000 proves or implies: appendix A, and equalities between its algorithms."""
+
+import numpy as np
+import pytest
+
+from ramify import BoostingClassifier, BoostingRegressor, projections
+from ramify.losses import LOSSES
+from ramify.projections import PROJECTIONS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 5))
+SIGNAL = np.column_stack([X[:, 0], X[:, 1] * X[:, 0], X[:, 2] > 0, X[:, 3] ** 2])
+NUMBERS = SIGNAL + 0.3 * RNG.normal(size=SIGNAL.shape)
+COUNTS = RNG.poisson(np.exp(0.5 * np.clip(SIGNAL, -2, 2)))
+LABELS = (np.median(NUMBERS, axis=0) < NUMBERS).astype(int)
+CLASSES = np.digitize(NUMBERS[:, 0], [-0.5, 0.5])
+PROBLEMS = [(BoostingRegressor, NUMBERS), (BoostingClassifier, LABELS)]
+
+
+def problem_for(loss):
+    """An estimator's class and a Y that the loss is for."""
+    if loss == "poisson":
+        return BoostingRegressor, COUNTS
+    if "regression" in LOSSES[loss].tasks:
+        return BoostingRegressor, NUMBERS
+    return BoostingClassifier, CLASSES if loss == "softmax" else LABELS
+
+
+def train_losses(loss, **parameters):
+    cls, Y = problem_for(loss)
+    given = {
+        "n_estimators": 8,
+        "max_depth": 3,
+        "leaf_values": "gradient",
+        "l2_regularization": 0.0,
+        "random_state": 0,
+    }
+    return cls(loss=loss, **(given | parameters)).fit(X, Y).history_["train_loss"]
+
+
+def assert_never_rises(losses):
+    start, size = losses[:-1], np.abs(losses[0])
+    assert np.all(losses[1:] <= start + 1e-6 * size), losses
+
+
+@pytest.mark.parametrize("learning_rate", [0.1, 1.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_training_loss_never_rises_for_any_loss(loss, learning_rate):
+    assert_never_rises(train_losses(loss, learning_rate=learning_rate))
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+@pytest.mark.parametrize("loss", ["squared_error", "logistic", "absolute_error"])
+def test_the_training_loss_never_rises_for_any_projection(loss, name):
+    assert_never_rises(train_losses(loss, projection=name, learning_rate=1.0))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("learning_rate", [0.3, 1.0])
+def test_the_training_loss_never_rises_with_linear_leaf_fits(loss, learning_rate):
+    one = projections.Gaussian(n_components=1)
+    losses = train_losses(loss, projection=one, leaf_fit="linear", learning_rate=learning_rate)
+    assert_never_rises(losses)
+    assert losses[-1] < losses[0]
+
+
+def model(Y, cls=BoostingRegressor, **parameters):
+    given = {"n_estimators": 12, "max_depth": 3, "random_state": 0}
+    return cls(**(given | parameters)).fit(X, Y)
+
+
+@pytest.mark.parametrize("leaf_values", ["gradient", "newton"])
+@pytest.mark.parametrize(
+    ("cls", "Y"), [(BoostingRegressor, NUMBERS), (BoostingClassifier, LABELS)]
+)
+def test_identity_projection_equals_no_projection(cls, Y, leaf_values):
+    # Alg. 4 with all outputs is Alg. 2.
+    alike = [
+        model(Y, cls, projection=projection, leaf_values=leaf_values)
+        for projection in (None, "identity")
+    ]
+    np.testing.assert_array_equal(*(m._raw(X) for m in alike))
+
+
+@pytest.mark.parametrize(
+    ("projection", "leaf_fit"),
+    [(None, "relabel"), ("gaussian", "relabel"), (projections.Gaussian(1), "linear")],
+)
+@pytest.mark.parametrize(
+    ("cls", "y"), [(BoostingRegressor, NUMBERS), (BoostingClassifier, LABELS)]
+)
+def test_identical_outputs_get_identical_predictions(cls, y, projection, leaf_fit):
+    # Algorithms 2, 4 and 3: every column of Y is the same, so is every column predicted.
+    Y = np.repeat(y[:, :1], 6, axis=1)
+    raw = model(Y, cls, projection=projection, leaf_fit=leaf_fit)._raw(X)
+    np.testing.assert_array_equal(raw, np.repeat(raw[:, :1], 6, axis=1))
+
+
+def test_identical_outputs_are_predicted_alike_by_algorithms_2_3_and_4():
+    Y = np.repeat(NUMBERS[:, :1], 6, axis=1)
+    one = projections.Gaussian(n_components=1)
+    given = {"l2_regularization": 0.0}
+    second = model(Y, **given)._raw(X)
+    third = model(Y, projection=one, leaf_fit="linear", **given)._raw(X)
+    fourth = model(Y, projection=one, **given)._raw(X)
+    np.testing.assert_allclose(third, second, atol=1e-4)
+    np.testing.assert_allclose(fourth, second, atol=1e-4)
+
+
+def test_many_components_tend_to_all_outputs():
+    # As q grows, Alg. 4 becomes Alg. 2: from some q on, the first tree is the same.
+    def first_splits(projection):
+        found = model(NUMBERS, n_estimators=1, max_depth=2, projection=projection)
+        return found._model.structure.feature, found._raw(X)
+
+    features, raw = first_splits(None)
+    for seed in range(3):
+        many = BoostingRegressor(
+            n_estimators=1,
+            max_depth=2,
+            projection=projections.Gaussian(n_components=2000),
+            random_state=seed,
+        ).fit(X, NUMBERS)
+        np.testing.assert_array_equal(many._model.structure.feature, features)
+        np.testing.assert_allclose(many._raw(X), raw, atol=1e-5)
+
+
+def test_round_robin_equals_one_model_per_output():
+    together = model(NUMBERS, projection="round_robin", n_estimators=5)
+    assert together._model.kind == "single"
+    for j in range(NUMBERS.shape[1]):
+        alone = model(NUMBERS[:, j], n_estimators=5, random_state=3)
+        np.testing.assert_allclose(together.predict(X)[:, j], alone.predict(X), rtol=1e-4)
+
+
+def test_linear_factors_are_the_least_squares_fit():
+    one = projections.Gaussian(n_components=1)
+    fitted = model(NUMBERS, n_estimators=1, projection=one, leaf_fit="linear", learning_rate=1.0)
+    boosted = fitted._model
+    assert boosted.leaf_values.shape == (boosted.structure.n_leaves, 1)
+    assert boosted.tree_factors.shape == (1, 4)
+    numbers = boosted.leaf_values[boosted.leaves_of(X)[:, 0], 0].astype(float)
+    residual = (NUMBERS - NUMBERS.mean(axis=0)) / NUMBERS.std(axis=0)
+    expected = residual.T @ numbers / (numbers @ numbers)
+    np.testing.assert_allclose(boosted.tree_factors[0], expected, rtol=1e-4)
+
+
+def test_leaves_of_a_relabelled_tree_are_mean_residuals():
+    fitted = model(
+        NUMBERS, n_estimators=1, projection="subsample", learning_rate=1.0, l2_regularization=0.0
+    )
+    leaves = fitted.apply(X)[:, 0]
+    predicted = fitted.predict(X)
+    for leaf in np.unique(leaves):
+        inside = leaves == leaf
+        np.testing.assert_allclose(
+            predicted[inside][0], NUMBERS[inside].mean(axis=0), rtol=1e-4, atol=1e-5
+        )
