@@ -281,6 +281,8 @@ def run_defaults(arguments: argparse.Namespace) -> Runs:
             parts = random_split(name, int(REAL_DATA[name].n * 0.67), number)
             for kind, make in kinds.items():
                 for view, projection in views.items():
+                    if arguments.views and view not in arguments.views:
+                        continue
                     for aggregation in ("total", "subspace", "oob"):
                         for features in ("sqrt", 0.33, None):
                             is_idle = view in ("all", "gauss ln", "single")
@@ -406,6 +408,7 @@ def main() -> None:
     parser.add_argument(
         "--dense-splits", type=int, default=1, help="divisions of delicious with m = d"
     )
+    parser.add_argument("--views", nargs="*", help="of the table of defaults; all by default")
     parser.add_argument("--jobs", type=int, default=1, help="threads")
     parser.add_argument("--name", default=None, help="file of results, if not the usual one")
     parser.add_argument("--show", action="store_true", help="print what is there; run nothing")
