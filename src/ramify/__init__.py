@@ -1,6 +1,6 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, decoding, inspection, metrics, projections
+from ramify import datasets, decoding, experiments, inspection, metrics, projections
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
@@ -29,6 +29,7 @@ __all__ = [
     "TunedDecoder",
     "datasets",
     "decoding",
+    "experiments",
     "inspection",
     "load",
     "metrics",

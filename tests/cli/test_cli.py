@@ -114,7 +114,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("fit", "tags", "--out", "x", "--set", "max_depth"), "--set must be name=value"),
         (("fit", "tags", "--out", "x", "--set", "max_depth=0"), "max_depth of"),
         (("evaluate", "none.ramify", "tags"), "none.ramify"),
-        (("compare", "tags", "--methods", "Tre"), "Did you mean 'Tree'"),
+        (("compare", "tags", "--methods", "Trees"), "Did you mean 'Tree'"),
         (("compare", "tags", "--budget", "soon"), "90s, 10m or 2h"),
         (("bogus",), "No such command"),
         (("fit", "tags"), "--out"),

@@ -248,7 +248,7 @@ def test_leaderboard_ranks_methods_over_data_sets():
     [
         (("x",), "data must be a Dataset"),
         (([],), "at least one data set"),
-        ((REGRESSION, ["Tre"]), "Did you mean 'Tree'"),
+        ((REGRESSION, ["Trees"]), "Did you mean 'Tree'"),
         ((REGRESSION, []), "at least one, each with a name"),
         ((REGRESSION, [Ridge(), Ridge()]), "Give a dict"),
         ((REGRESSION, [3]), "a name, an estimator or a Method; got int"),
