@@ -29,10 +29,14 @@ $(VENV)/.bench: $(VENV)/.built
 	$(PIP) install --editable '.[bench,plot]' --no-build-isolation
 	@touch $@
 
+$(VENV)/.demo: $(VENV)/.built
+	$(PIP) install --editable '.[cli,report]' --no-build-isolation
+	@touch $@
+
 build: $(VENV)/.built
 
-demo: $(VENV)/.built $(VENV)/.test
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.demo
+	$(BIN)/python -m ramify.cli compare --out demo
 
 test: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest

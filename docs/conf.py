@@ -43,7 +43,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"demo\.py",
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

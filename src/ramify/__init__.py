@@ -1,6 +1,15 @@
 """ramify: predict many outputs at once, with trees that see random views of the output space."""
 
-from ramify import datasets, decoding, graphs, inspection, losses, metrics, projections
+from ramify import (
+    datasets,
+    decoding,
+    experiments,
+    graphs,
+    inspection,
+    losses,
+    metrics,
+    projections,
+)
 from ramify.estimators import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
@@ -37,6 +46,7 @@ __all__ = [
     "TunedDecoder",
     "datasets",
     "decoding",
+    "experiments",
     "graphs",
     "inspection",
     "load",

@@ -2,7 +2,7 @@
 
 from ramify.datasets._binary import read_mat, read_rda
 from ramify.datasets._clus import read_clus
-from ramify.datasets._dataset import Dataset, concatenate
+from ramify.datasets._dataset import Dataset, NumberedNames, concatenate
 from ramify.datasets._extreme import make_extreme_labels
 from ramify.datasets._files import DataFormatError, DataFormatWarning
 from ramify.datasets._generators import make_correlated_targets, make_multilabel
@@ -17,7 +17,7 @@ from ramify.datasets._paper_problems import (
 )
 from ramify.datasets._stratify import MultiLabelKFold, stratified_parts
 from ramify.datasets._svmlight import read_svmlight
-from ramify.datasets._table import read_table
+from ramify.datasets._table import read_features, read_table
 
 __all__ = [
     "OPENML",
@@ -25,6 +25,7 @@ __all__ = [
     "DataFormatWarning",
     "Dataset",
     "MultiLabelKFold",
+    "NumberedNames",
     "concatenate",
     "fetch",
     "load",
@@ -35,6 +36,7 @@ __all__ = [
     "make_linear_labels",
     "make_multilabel",
     "read_clus",
+    "read_features",
     "read_mat",
     "read_meka",
     "read_mulan",

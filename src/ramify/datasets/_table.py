@@ -81,6 +81,35 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
     )
 
 
+def read_features(path: FilePath, *, exclude: Sequence[str] = ()) -> Any:
+    r"""Read only the features of a CSV, TSV or Parquet file, such as those of new rows.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, as for :func:`read_table`.
+    exclude : sequence of str, default=()
+        Columns to leave out, such as outputs; names that the file does not have are ignored.
+
+    Returns
+    -------
+    ndarray of shape (n, p) or pandas.DataFrame
+        As X of :func:`read_table`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ramify.datasets import read_features
+    >>> path = Path(tempfile.mkdtemp()) / "new.csv"
+    >>> _ = path.write_text("rain,height\n3.5,2\n")
+    >>> read_features(path, exclude=["yield"])
+    array([[3.5, 2. ]])
+    """
+    frame = _read_frame(path, require("pandas", f"reading {path}"))
+    return _features(frame[[name for name in frame.columns if name not in set(exclude)]])
+
+
 def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:
     suffix = format_suffix(path)
     if suffix not in (*_SEPARATORS, ".parquet"):

@@ -12,7 +12,7 @@ from ramify.metrics._label_sets import (
     subset_zero_one_loss,
 )
 from ramify.metrics._ranking import coverage_error, label_ranking_average_precision_score
-from ramify.metrics._registry import METRICS, Metric, resolve
+from ramify.metrics._registry import METRICS, Metric, column_means, resolve
 from ramify.metrics._regression import (
     macro_r2_score,
     overfitting_score,
@@ -30,6 +30,7 @@ from ramify.metrics._top_k import (
 __all__ = [
     "METRICS",
     "Metric",
+    "column_means",
     "coverage_error",
     "example_f1_score",
     "example_jaccard_score",

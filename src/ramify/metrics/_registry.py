@@ -86,7 +86,24 @@ class Metric:
 
 
 def column_means(y: Any) -> Any:
-    """Return the mean of the observed values of each column; NaN where there is none."""
+    """Return the mean of the observed values of each column.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n,) or (n, d)
+        NaN is not observed.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        NaN where nothing was observed.
+
+    Examples
+    --------
+    >>> from ramify.metrics import column_means
+    >>> column_means([[1.0, float("nan")], [3.0, 5.0]])
+    array([2., 5.])
+    """
     if is_sparse(y):
         return np.asarray(sparse.csr_array(y).mean(axis=0)).ravel()
     values = np.asarray(y, dtype=np.float64)

@@ -1,0 +1,84 @@
+"""Read data as the command line names it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ramify import datasets
+from ramify.datasets import Dataset, NumberedNames
+
+_TABLES = (".csv", ".tsv", ".parquet")
+
+
+def builtin_data(seed: int = 0) -> dict[str, Dataset]:
+    """Return generated data sets of both tasks, small enough for a demonstration."""
+    pairs = {
+        "hidden-factors": datasets.make_correlated_targets(400, 12, 8, random_state=seed),
+        "friedman1-group": datasets.make_friedman1_targets(
+            400, 8, structure="group", random_state=seed
+        ),
+        "friedman1-ind": datasets.make_friedman1_targets(
+            400, 4, structure="ind", random_state=seed
+        ),
+        "tags": datasets.make_multilabel(500, 12, 8, random_state=seed),
+        "circle": datasets.make_circle_labels(500, 10, random_state=seed),
+        "linear-dependent": datasets.make_linear_labels(
+            500, dependence="conditional", random_state=seed
+        ),
+    }
+    return {
+        name: Dataset(X, Y, NumberedNames("x", X.shape[1]), NumberedNames("y", Y.shape[1]), name)
+        for name, (X, Y) in pairs.items()
+    }
+
+
+def read_data(
+    names: Sequence[str],
+    targets: str | None,
+    n_targets: int | None,
+    xml: Path | None,
+    exclude: str | None,
+) -> list[Dataset]:
+    """Read files, or built-in and OpenML data sets by name."""
+    return [_read_one(name, targets, n_targets, xml, exclude) for name in names]
+
+
+def _read_one(
+    name: str, targets: str | None, n_targets: int | None, xml: Path | None, exclude: str | None
+) -> Dataset:
+    if os.path.exists(name):
+        return datasets.load(
+            name,
+            targets=split_names(targets),
+            n_targets=n_targets,
+            xml=xml,
+            exclude=split_names(exclude) or (),
+        )
+    generated = builtin_data()
+    if name in generated:
+        return generated[name]
+    if name in datasets.OPENML:
+        return datasets.fetch(name)
+    known = [*generated, *datasets.OPENML]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise ValueError(
+        f"{name} is neither a file nor a data set by name; `ramify datasets` lists those.{hint}"
+    )
+
+
+def read_features(name: str, output_names: Sequence[str], **options: Any) -> Any:
+    """Read the features of a file; columns that are outputs of the model are left out."""
+    suffix = Path(name).suffix.lower()
+    if suffix in _TABLES and options.get("targets") is None:
+        return datasets.read_features(name, exclude=output_names)
+    return _read_one(name, **options).X
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Split names at commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

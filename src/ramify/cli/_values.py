@@ -1,0 +1,41 @@
+"""Read times and parameters as they are typed."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", re.ASCII)
+_SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_time(text: str) -> float:
+    """Return seconds of a time such as 90, 90s, 10m or 2h."""
+    match = _TIME.fullmatch(text.strip().lower())
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"A time must be like 90s, 10m or 2h; got {text!r}.")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_settings(texts: Sequence[str], cls: Any) -> dict[str, Any]:
+    """Return parameters typed as name=value; values are Python's literals, or else strings."""
+    known = list(signature(cls).parameters)
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set must be name=value; got {text!r}.")
+        name = name.strip()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{cls.__name__} has no parameter {name!r}.{hint}")
+        try:
+            settings[name] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            settings[name] = value.strip()
+    return settings

@@ -1,0 +1,41 @@
+"""Compare methods honestly: the same folds, tuning inside them, the right statistics, a report."""
+
+from ramify.experiments._baseline_methods import METHODS
+from ramify.experiments._baselines import (
+    BestChain,
+    LabelPowerset,
+    OneModelPerLabel,
+    OneModelPerTarget,
+    RandomLinearCombinations,
+)
+from ramify.experiments._compare import DEFAULT_METRICS, compare
+from ramify.experiments._comparison import Comparison, Standing
+from ramify.experiments._methods import Method
+from ramify.experiments._results_file import ResultsFileError
+from ramify.experiments._statistics import (
+    FriedmanResult,
+    average_ranks,
+    bootstrap_corrected_score,
+    friedman_test,
+    pairwise_tests,
+)
+
+__all__ = [
+    "DEFAULT_METRICS",
+    "METHODS",
+    "BestChain",
+    "Comparison",
+    "FriedmanResult",
+    "LabelPowerset",
+    "Method",
+    "OneModelPerLabel",
+    "OneModelPerTarget",
+    "RandomLinearCombinations",
+    "ResultsFileError",
+    "Standing",
+    "average_ranks",
+    "bootstrap_corrected_score",
+    "compare",
+    "friedman_test",
+    "pairwise_tests",
+]

@@ -1,0 +1,124 @@
+"""Baselines and rivals as methods: what the papers compare with."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, MultiTaskElasticNet, Ridge
+from sklearn.svm import SVC, SVR
+
+from ramify.experiments._baselines import (
+    BestChain,
+    LabelPowerset,
+    OneModelPerLabel,
+    OneModelPerTarget,
+    RandomLinearCombinations,
+)
+from ramify.experiments._encoding import encoded
+from ramify.experiments._methods import Method, ramify_methods
+from ramify.experiments._problem import Problem
+
+_ROUNDS = 50  # of gradient boosting within a baseline
+
+
+def _per_output(problem: Problem, regressor: Any, classifier: Any, *, scale: bool = False) -> Any:
+    if problem.task == "regression":
+        return encoded(problem.X, OneModelPerTarget(regressor), scale=scale)
+    return encoded(problem.X, OneModelPerLabel(classifier), scale=scale)
+
+
+def _mean(problem: Problem, random_state: int) -> Any:
+    return _per_output(problem, DummyRegressor(), DummyClassifier(strategy="prior"))
+
+
+def _single_output(problem: Problem, random_state: int) -> Any:
+    return _per_output(
+        problem,
+        HistGradientBoostingRegressor(max_iter=_ROUNDS, random_state=random_state),
+        HistGradientBoostingClassifier(max_iter=_ROUNDS, random_state=random_state),
+    )
+
+
+def _linear(problem: Problem, random_state: int) -> Any:
+    return _per_output(problem, Ridge(), LogisticRegression(max_iter=300), scale=True)
+
+
+def _multi_task(problem: Problem, random_state: int) -> Any:
+    return encoded(problem.X, MultiTaskElasticNet(max_iter=2000), scale=True)
+
+
+def _svm(problem: Problem, random_state: int) -> Any:
+    return _per_output(problem, SVR(), SVC(), scale=True)
+
+
+def _powerset(problem: Problem, random_state: int) -> Any:
+    return encoded(problem.X, LabelPowerset(LogisticRegression(max_iter=300)), scale=True)
+
+
+def _chain(problem: Problem, random_state: int) -> Any:
+    base = LogisticRegression(max_iter=300)
+    return encoded(problem.X, BestChain(base, random_state=random_state), scale=True)
+
+
+def _combinations(problem: Problem, random_state: int) -> Any:
+    base = HistGradientBoostingRegressor(max_iter=_ROUNDS, random_state=random_state)
+    n_combinations = max(20, 3 * problem.shape[2])
+    model = RandomLinearCombinations(base, n_combinations, random_state=random_state)
+    return encoded(problem.X, model)
+
+
+def _xgboost(problem: Problem, random_state: int) -> Any:
+    import xgboost
+
+    kind = xgboost.XGBRegressor if problem.task == "regression" else xgboost.XGBClassifier
+    model = kind(
+        multi_strategy="multi_output_tree",
+        tree_method="hist",
+        n_jobs=1,
+        random_state=random_state,
+    )
+    return encoded(problem.X, model)
+
+
+def _lightgbm(problem: Problem, random_state: int) -> Any:
+    import lightgbm
+
+    options: dict[str, Any] = {"random_state": random_state, "n_jobs": 1, "verbose": -1}
+    return _per_output(
+        problem, lightgbm.LGBMRegressor(**options), lightgbm.LGBMClassifier(**options)
+    )
+
+
+_BASELINES = (
+    Method("Mean", _mean, group="baseline"),
+    Method("SingleOutput", _single_output, group="baseline"),
+    Method("Linear", _linear, group="baseline"),
+    Method(
+        "MultiTask",
+        _multi_task,
+        ("regression",),
+        {"model__alpha": (0.01, 0.1, 1.0)},
+        "baseline",
+    ),
+    Method("SVM", _svm, space={"model__estimator__C": (0.1, 1.0, 10.0)}, group="baseline"),
+    Method("RandomCombinations", _combinations, ("regression",), group="baseline"),
+    Method("LabelPowerset", _powerset, ("multilabel",), group="baseline"),
+    Method("ClassifierChain", _chain, ("multilabel",), group="baseline"),
+)
+_RIVALS = (
+    ("xgboost", Method("XGBoost", _xgboost, group="rival")),
+    ("lightgbm", Method("LightGBM", _lightgbm, group="rival")),
+)
+
+#: All methods by name: ramify's estimators, baselines, and the rivals that are installed.
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        *ramify_methods(),
+        *_BASELINES,
+        *(method for package, method in _RIVALS if importlib.util.find_spec(package)),
+    )
+}

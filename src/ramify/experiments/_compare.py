@@ -1,0 +1,219 @@
+"""Compare methods on data sets, on the same folds, with results that survive a stop."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import joblib
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
+
+from ramify.experiments._baseline_methods import METHODS
+from ramify.experiments._comparison import Comparison
+from ramify.experiments._methods import Method, resolve_methods
+from ramify.experiments._problem import Problem, read_problems
+from ramify.experiments._results_file import ResultsFile
+from ramify.experiments._run import Job, run
+from ramify.metrics import METRICS, Metric
+from ramify.metrics import resolve as resolve_metric
+
+#: The metrics that are computed if none are named; methods are tuned for the first one.
+DEFAULT_METRICS = {
+    "regression": ("arrmse", "r2"),
+    "multilabel": ("example_f1", "hamming_loss", "subset_zero_one_loss", "macro_f1", "lrap"),
+}
+_PACKAGES = ("ramify", "numpy", "scipy", "scikit-learn", "xgboost", "lightgbm")
+
+
+def compare(
+    data: Any,
+    methods: Sequence[Any] | Mapping[str, Any] | None = None,
+    metrics: Sequence[str | Metric] | None = None,
+    *,
+    cv: Any = 5,
+    budget: float | None = None,
+    path: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Comparison:
+    """Compare methods on data sets by cross-validation.
+
+    Every method is tuned on the training rows of each fold (by the first metric, on a quarter of
+    them that is held back), trained on all of them, and judged on the test rows. The folds are
+    the same for all methods. A method that fails is recorded with its error; the others go on.
+
+    Parameters
+    ----------
+    data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+        What to compare on.
+    methods : None, sequence of (str, estimator or Method), or mapping, default=None
+        Names of `METHODS`, estimators, or a mapping of names to estimators. None: all methods
+        that can do the task.
+    metrics : None or sequence of (str or Metric), default=None
+        Names of `metrics.METRICS`. Methods are tuned for the first one of the task. None: a
+        selection for each task.
+    cv : int or splitter, default=5
+        The number of folds, or an object with `split`.
+    budget : float or None, default=None
+        Seconds for tuning in each run; settings are then tried in a random order. None: all
+        settings are tried, which gives the same results every time.
+    path : path-like or None, default=None
+        A file to which results are written as they come. If it exists, runs that are in it are
+        not done again.
+    random_state : int, default=0
+        Draws folds and seeds methods.
+    n_jobs : int or None, default=None
+        How many runs are done at a time; results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar with the time left.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from ramify.datasets import make_correlated_targets
+    >>> from ramify.experiments import compare
+    >>> X, Y = make_correlated_targets(200, 5, 4, random_state=0)
+    >>> result = compare((X, Y), ["Mean", "Linear", "Tree"], ["r2"], cv=2)
+    >>> result.leaderboard("r2")[0].method
+    'Tree'
+    """
+    problems = read_problems(data)
+    chosen = resolve_methods(methods, METHODS)
+    by_task = _metrics_by_task(problems, metrics)
+    jobs = list(_jobs(problems, chosen, by_task, cv, budget, random_state))
+    if not jobs:
+        raise ValueError(
+            "No method can do the task of any data set: "
+            + "; ".join(f"{p.name} is {p.task}" for p in problems)
+            + f". Methods: {', '.join(m.name for m in chosen)}."
+        )
+    plan = _plan(problems, chosen, by_task, jobs, budget, random_state)
+    file = None if path is None else ResultsFile(path, plan)
+    rows = [] if file is None else list(file.rows)
+    done = {(row["dataset"], row["method"], row["fold"]) for row in rows}
+    left = [job for job in jobs if job.key not in done]
+    for row in _with_progress(_results(left, n_jobs), len(jobs), len(done), verbose):
+        rows.append(row)
+        if file is not None:
+            file.add(row)
+    order = {job.key: place for place, job in enumerate(jobs)}
+    rows.sort(key=lambda row: order[row["dataset"], row["method"], row["fold"]])
+    return Comparison(rows, problems, by_task, plan | {"versions": _versions()})
+
+
+def _metrics_by_task(
+    problems: list[Problem], names: Sequence[str | Metric] | None
+) -> dict[str, tuple[Metric, ...]]:
+    if isinstance(names, str):
+        names = [names]
+    tasks: list[str] = sorted({problem.task for problem in problems})
+    if names is None:
+        return {task: tuple(METRICS[name] for name in DEFAULT_METRICS[task]) for task in tasks}
+    given = [resolve_metric(name) for name in names]
+    by_task = {task: tuple(m for m in given if m.task == task) for task in tasks}
+    for task, found in by_task.items():
+        if not found:
+            fitting = ", ".join(repr(name) for name, m in METRICS.items() if m.task == task)
+            raise ValueError(
+                f"metrics must hold one for {task}, the task of some of the data; choose among "
+                f"{fitting}."
+            )
+    return by_task
+
+
+def _jobs(
+    problems: list[Problem],
+    methods: list[Method],
+    by_task: dict[str, tuple[Metric, ...]],
+    cv: Any,
+    budget: float | None,
+    random_state: int,
+) -> Iterator[Job]:
+    for problem in problems:
+        folds = problem.folds(cv, random_state)
+        for number, fold in enumerate(folds):
+            for method in methods:
+                if problem.task in method.tasks:
+                    yield Job(
+                        problem,
+                        method,
+                        by_task[problem.task],
+                        fold,
+                        number,
+                        random_state + number,
+                        budget,
+                    )
+
+
+def _results(jobs: list[Job], n_jobs: int | None) -> Iterator[dict[str, Any]]:
+    """Yield results as they come; every run uses one thread, so that times can be compared."""
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        for job in jobs:
+            yield _run_on_one_thread(job)
+        return
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    yield from parallel(joblib.delayed(_run_on_one_thread)(job) for job in jobs)
+
+
+def _run_on_one_thread(job: Job) -> dict[str, Any]:
+    with threadpool_limits(1):
+        return run(job)
+
+
+def _with_progress(
+    rows: Iterator[dict[str, Any]], n_all: int, n_done: int, verbose: int
+) -> Iterator[dict[str, Any]]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, disable=not verbose) as progress:
+        bar = progress.add_task("comparing", total=n_all, completed=n_done)
+        for row in rows:
+            outcome = " failed" if "error" in row else ""
+            name = f"{row['dataset']}, {row['method']}, fold {row['fold']}{outcome}"
+            progress.update(bar, advance=1, description=name[:60])
+            yield row
+
+
+def _plan(
+    problems: list[Problem],
+    methods: list[Method],
+    by_task: dict[str, tuple[Metric, ...]],
+    jobs: list[Job],
+    budget: float | None,
+    random_state: int,
+) -> dict[str, Any]:
+    """Say what is compared; the same plan gives the same results."""
+    n_folds = {job.problem.name: job.number + 1 for job in jobs}
+    return {
+        "data": {p.name: [*p.shape, p.task, p.fingerprint()] for p in problems},
+        "methods": {
+            m.name: {name: [repr(v) for v in values] for name, values in m.space.items()}
+            for m in methods
+        },
+        "metrics": {task: [m.name for m in found] for task, found in by_task.items()},
+        "folds": n_folds,
+        "budget": budget,
+        "random_state": random_state,
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions

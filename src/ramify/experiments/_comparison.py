@@ -1,0 +1,288 @@
+"""What a comparison found: tables, ranks, tests, and where to read them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.experiments._problem import Problem
+from ramify.experiments._statistics import FriedmanResult, average_ranks, friedman_test
+from ramify.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one method did by one metric, over all data sets of its task.
+
+    Attributes
+    ----------
+    method, group : str
+    score : float
+        The mean over data sets of the mean over folds.
+    spread : float
+        The mean over data sets of the standard deviation over folds.
+    rank : float
+        The mean rank over data sets; 1 is best. Failed runs rank last.
+    fit_seconds, predict_seconds_per_row : float
+        Means over runs.
+    model_bytes : float
+        Mean over runs.
+    n_runs, n_failed : int
+    """
+
+    method: str
+    group: str
+    score: float
+    spread: float
+    rank: float
+    fit_seconds: float
+    predict_seconds_per_row: float
+    model_bytes: float
+    n_runs: int
+    n_failed: int
+
+
+class Comparison:
+    """The results of `compare`.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One per run: data set, method, fold, and scores or an error.
+    problems : list of Problem
+    metrics : dict of str to tuple of Metric
+        By task.
+    plan : dict
+        What was compared, and with which versions.
+
+    Examples
+    --------
+    >>> from ramify.datasets import make_multilabel
+    >>> from ramify.experiments import compare
+    >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
+    >>> result = compare((X, Y), ["Mean", "Tree"], ["hamming_loss"], cv=2)
+    >>> [standing.method for standing in result.leaderboard()]
+    ['Tree', 'Mean']
+    >>> result.score_matrix("hamming_loss")[1].shape  # data sets by methods
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        rows: list[dict[str, Any]],
+        problems: list[Problem],
+        metrics: dict[str, tuple[Metric, ...]],
+        plan: dict[str, Any],
+    ) -> None:
+        self.rows = rows
+        self.problems = problems
+        self.metrics = metrics
+        self.plan = plan
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The runs that failed, with their errors."""
+        return [row for row in self.rows if "error" in row]
+
+    def _metric(self, name: str | None) -> Metric:
+        found = [metric for group in self.metrics.values() for metric in group]
+        if name is None:
+            return found[0]
+        for metric in found:
+            if metric.name == name:
+                return metric
+        raise ValueError(
+            f"metric must be one of {', '.join(repr(m.name) for m in found)}; got {name!r}."
+        )
+
+    def datasets(self, task: str) -> list[str]:
+        """Return the names of the data sets of a task."""
+        return [problem.name for problem in self.problems if problem.task == task]
+
+    def methods(self, task: str) -> list[str]:
+        """Return the names of the methods that took part in a task."""
+        return list(dict.fromkeys(row["method"] for row in self.rows if row["task"] == task))
+
+    def fold_scores(self, dataset: str, method: str, metric: str) -> NDArray[np.float64]:
+        """Return the score in each fold; NaN where the run failed.
+
+        Parameters
+        ----------
+        dataset, method, metric : str
+
+        Returns
+        -------
+        ndarray of shape (folds,)
+        """
+        values = [
+            row.get("scores", {}).get(metric)
+            for row in self.rows
+            if row["dataset"] == dataset and row["method"] == method
+        ]
+        return np.array([np.nan if value is None else value for value in values])
+
+    def score_matrix(self, metric: str | None = None) -> tuple[list[str], NDArray[np.float64]]:
+        """Return mean scores over folds, of data sets by methods.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+
+        Returns
+        -------
+        methods : list of str
+        scores : ndarray of shape (data sets, methods)
+            NaN where a run failed.
+        """
+        chosen = self._metric(metric)
+        methods = self.methods(chosen.task)
+        matrix = [
+            [self.fold_scores(name, method, chosen.name).mean() for method in methods]
+            for name in self.datasets(chosen.task)
+        ]
+        return methods, np.array(matrix)
+
+    def leaderboard(self, metric: str | None = None) -> list[Standing]:
+        """Rank the methods by one metric, best first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+
+        Returns
+        -------
+        list of Standing
+        """
+        chosen = self._metric(metric)
+        methods, matrix = self.score_matrix(chosen.name)
+        worst = np.inf if not chosen.greater_is_better else -np.inf
+        filled = np.where(np.isnan(matrix), worst, matrix)
+        ranks = average_ranks(
+            np.apply_along_axis(_dense_order, 1, filled),
+            greater_is_better=chosen.greater_is_better,
+        )
+        standings = [
+            self._standing(method, chosen, matrix[:, j], ranks[j])
+            for j, method in enumerate(methods)
+        ]
+        return sorted(standings, key=lambda s: (s.rank, np.isnan(s.score), s.method))
+
+    def _standing(self, method: str, metric: Metric, scores: Any, rank: float) -> Standing:
+        rows = [r for r in self.rows if r["method"] == method and r["task"] == metric.task]
+        good = [row for row in rows if "error" not in row]
+        spreads = [
+            self.fold_scores(name, method, metric.name).std()
+            for name in self.datasets(metric.task)
+        ]
+        return Standing(
+            method,
+            rows[0]["group"],
+            _nanmean(scores),
+            _nanmean(spreads),
+            float(rank),
+            _nanmean([row["fit_seconds"] for row in good]),
+            _nanmean([row["predict_seconds_per_row"] for row in good]),
+            _nanmean([row["model_bytes"] or np.nan for row in good]),
+            len(rows),
+            len(rows) - len(good),
+        )
+
+    def friedman(self, metric: str | None = None, *, alpha: float = 0.05) -> FriedmanResult | None:
+        """Test whether the methods differ over the data sets.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+        alpha : float, default=0.05
+
+        Returns
+        -------
+        FriedmanResult or None
+            Over the methods without a failure, in the order of :meth:`tested_methods`; None if
+            there are fewer than two data sets or three such methods.
+        """
+        chosen = self._metric(metric)
+        _, matrix = self.score_matrix(chosen.name)
+        complete = matrix[:, ~np.isnan(matrix).any(axis=0)]
+        if complete.shape[0] < 2 or complete.shape[1] < 3:
+            return None
+        return friedman_test(complete, greater_is_better=chosen.greater_is_better, alpha=alpha)
+
+    def tested_methods(self, metric: str | None = None) -> list[str]:
+        """Return the methods without a failure, which :meth:`friedman` compares."""
+        methods, matrix = self.score_matrix(metric)
+        return [methods[j] for j in np.flatnonzero(~np.isnan(matrix).any(axis=0))]
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write a report: one HTML page that needs no network, a Markdown and a CSV file.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder; made if it does not exist. The page is ``report.html`` in it.
+
+        Returns
+        -------
+        Path
+            Of the page.
+        """
+        from ramify.experiments._report import write_report
+
+        return write_report(self, Path(path))
+
+    def to_markdown(self) -> str:
+        """Return the leaderboards of all metrics as Markdown tables."""
+        parts = []
+        for task, metrics in self.metrics.items():
+            for metric in metrics:
+                better = "higher" if metric.greater_is_better else "lower"
+                lines = [
+                    f"### {metric.name} ({task}; {better} is better)",
+                    "",
+                    "| method | mean rank | score | spread | fit s | failed |",
+                    "|---|---|---|---|---|---|",
+                ]
+                lines += [
+                    f"| {s.method} | {s.rank:.2f} | {s.score:.4f} | {s.spread:.4f} | "
+                    f"{s.fit_seconds:.2f} | {s.n_failed} of {s.n_runs} |"
+                    for s in self.leaderboard(metric.name)
+                ]
+                parts.append("\n".join(lines))
+        return "\n\n".join(parts) + "\n"
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line per run and metric.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        names = ("dataset", "task", "method", "group", "fold", "metric", "score", "fit_seconds",
+                 "predict_seconds_per_row", "model_bytes", "settings", "error")  # fmt: skip
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names, restval="", extrasaction="ignore")
+            writer.writeheader()
+            for row in self.rows:
+                scores = row.get("scores") or {"": None}
+                for metric, score in scores.items():
+                    writer.writerow(row | {"metric": metric, "score": score})
+
+
+def _dense_order(row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace scores by their places, so that infinite ones can be ranked."""
+    return np.unique(row, return_inverse=True)[1].astype(np.float64)
+
+
+def _nanmean(values: Any) -> float:
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    return float(numbers.mean()) if numbers.size else float("nan")

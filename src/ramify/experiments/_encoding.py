@@ -1,0 +1,63 @@
+"""Put features in the form that scikit-learn's models need: complete numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+_MOST_DENSE = 50_000_000  # entries: 400 MB
+
+
+def encoded(X: Any, model: Any, *, scale: bool = False) -> Pipeline:
+    """Return a pipeline of what X needs, as the step "encode", and the model, as "model".
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix
+        The features that it will see: missing values are filled by medians, categories become
+        0/1 columns, and a sparse matrix is made dense.
+    model : estimator
+    scale : bool, default=False
+        Whether features are centred and scaled to unit variance.
+
+    Returns
+    -------
+    Pipeline
+    """
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    numbers = make_pipeline(fill, StandardScaler()) if scale else fill
+    encoder: Any
+    if sparse.issparse(X):
+        encoder = make_pipeline(_Densify(), numbers)
+    elif isinstance(X, np.ndarray):
+        encoder = numbers
+    else:
+        categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        encoder = make_column_transformer(
+            (numbers, make_column_selector(dtype_include="number")),
+            (categories, make_column_selector(dtype_exclude="number")),
+        )
+    return Pipeline([("encode", encoder), ("model", model)])
+
+
+class _Densify(TransformerMixin, BaseEstimator):
+    """Make a sparse matrix dense, within reason."""
+
+    def fit(self, X: Any, y: Any = None) -> _Densify:
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        if X.shape[0] * X.shape[1] > _MOST_DENSE:
+            raise MemoryError(
+                f"A dense matrix of shape {X.shape} would take more than "
+                f"{_MOST_DENSE * 8 / 1e6:.0f} MB; this method cannot use sparse features."
+            )
+        return X.toarray()

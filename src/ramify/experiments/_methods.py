@@ -1,0 +1,169 @@
+"""The methods that take part in a comparison: ramify's estimators, baselines and rivals.
+
+A method makes an estimator for a problem, and has a small search space. Every estimator in
+ramify's registry is a method by itself; SPACES says what is worth tuning about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from sklearn.base import clone, is_classifier, is_regressor
+
+from ramify.estimators.registry import ESTIMATORS
+from ramify.experiments._problem import Problem
+
+Space = Mapping[str, tuple[Any, ...]]
+
+#: What is worth tuning about ramify's estimators, by name; the others keep their defaults.
+SPACES: dict[str, Space] = {
+    "Tree": {"min_samples_leaf": (1, 5, 20)},
+    "RandomForest": {"max_features": ("sqrt", 0.33)},
+    "ExtraTrees": {"max_features": ("sqrt", 0.33)},
+    "BaggedTrees": {"min_samples_leaf": (1, 5)},
+    "Boosting": {"learning_rate": (0.05, 0.2)},
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn, under a name.
+
+    Parameters
+    ----------
+    name : str
+        Under which results are shown.
+    make : callable
+        ``make(problem, random_state)``, which returns an unfitted estimator.
+    tasks : tuple of str, default=("regression", "multilabel")
+        What it can learn.
+    space : mapping of str to tuple, default={}
+        Parameters and the values to choose from.
+    group : {"ramify", "baseline", "rival", "own"}, default="own"
+        Where it comes from.
+
+    Examples
+    --------
+    >>> from ramify import TreeRegressor
+    >>> from ramify.experiments import Method
+    >>> stump = Method(
+    ...     "Stump",
+    ...     lambda problem, random_state: TreeRegressor(max_depth=1, random_state=random_state),
+    ...     tasks=("regression",),
+    ...     space={"splitter": ("best", "random")},
+    ... )
+    >>> stump.settings()
+    [{'splitter': 'best'}, {'splitter': 'random'}]
+    """
+
+    name: str
+    make: Callable[[Problem, int], Any]
+    tasks: tuple[str, ...] = ("regression", "multilabel")
+    space: Space = field(default_factory=dict)
+    group: str = "own"
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return all combinations of the search space; one empty dict without a space."""
+        return [dict(zip(self.space, values)) for values in product(*self.space.values())]
+
+
+def ramify_methods() -> Iterable[Method]:
+    """Yield one method for each pair of regressor and classifier in ramify's registry."""
+    kinds: dict[str, dict[str, Any]] = {}
+    for class_name, cls in ESTIMATORS.items():
+        for suffix, task in (("Regressor", "regression"), ("Classifier", "multilabel")):
+            if class_name.endswith(suffix):
+                kinds.setdefault(class_name.removesuffix(suffix), {})[task] = cls
+    for name, by_task in kinds.items():
+        yield Method(name, _MakeByTask(by_task), tuple(by_task), SPACES.get(name, {}), "ramify")
+
+
+def resolve_methods(
+    methods: Sequence[Any] | Mapping[str, Any] | None, registry: Mapping[str, Method]
+) -> list[Method]:
+    """Return the methods that the parameter of `compare` stands for.
+
+    Parameters
+    ----------
+    methods : None, sequence or mapping
+        None: all of the registry. Otherwise names, estimators or instances of Method; a mapping
+        gives names to estimators.
+    registry : mapping of str to Method
+
+    Returns
+    -------
+    list of Method
+        With distinct names.
+    """
+    if methods is None:
+        return list(registry.values())
+    if isinstance(methods, str):
+        methods = [methods]
+    if isinstance(methods, Mapping):
+        found = [_method(value, registry, name=str(name)) for name, value in methods.items()]
+    else:
+        found = [_method(value, registry) for value in methods]
+    names = [method.name for method in found]
+    if not found or len(set(names)) != len(names):
+        raise ValueError(
+            f"methods must be at least one, each with a name of its own; got {names}. Give a dict "
+            "of names to estimators."
+        )
+    return found
+
+
+def _method(value: Any, registry: Mapping[str, Method], name: str | None = None) -> Method:
+    if isinstance(value, Method):
+        return value
+    if isinstance(value, str):
+        by_lower = {key.lower(): key for key in registry}
+        if value.lower() in by_lower:
+            return registry[by_lower[value.lower()]]
+        near = difflib.get_close_matches(value.lower(), by_lower, n=1)
+        hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+        raise ValueError(
+            f"methods must be among {', '.join(map(repr, registry))}, estimators or Methods; got "
+            f"{value!r}.{hint}"
+        )
+    if not hasattr(value, "fit") or not hasattr(value, "get_params"):
+        raise TypeError(
+            f"A method must be a name, an estimator or a Method; got {type(value).__name__}."
+        )
+    tasks = tuple(
+        task
+        for task, fits in (
+            ("regression", is_regressor(value)),
+            ("multilabel", is_classifier(value)),
+        )
+        if fits
+    )
+    return Method(
+        name or type(value).__name__, _Clone(value), tasks or ("regression", "multilabel")
+    )
+
+
+class _MakeByTask:
+    """Makes ramify's estimator for the task; a class, so that it can be sent to processes."""
+
+    def __init__(self, by_task: Mapping[str, Any]) -> None:
+        self.by_task = by_task
+
+    def __call__(self, problem: Problem, random_state: int) -> Any:
+        return self.by_task[problem.task](random_state=random_state)
+
+
+class _Clone:
+    """Makes copies of an estimator."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __call__(self, problem: Problem, random_state: int) -> Any:
+        copy = clone(self.estimator)
+        if "random_state" in copy.get_params() and copy.get_params()["random_state"] is None:
+            copy.set_params(random_state=random_state)
+        return copy

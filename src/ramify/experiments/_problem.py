@@ -1,0 +1,147 @@
+"""What is compared on: a data set with its task, its folds and how rows are taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing
+
+from ramify.datasets import Dataset, MultiLabelKFold
+from ramify.estimators.label_scores import is_sparse
+
+Task = Literal["regression", "multilabel"]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set to compare methods on.
+
+    Attributes
+    ----------
+    name : str
+    X : array, frame or sparse matrix of shape (n, p)
+    Y : ndarray or csr_array of shape (n, d)
+    feature_names, output_names : list of str
+    task : {"regression", "multilabel"}
+    """
+
+    name: str
+    X: Any
+    Y: Any
+    feature_names: list[str]
+    output_names: list[str]
+    task: Task
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, features and outputs."""
+        return self.X.shape[0], self.X.shape[1], self.Y.shape[1]
+
+    def rows(self, idx: NDArray[np.intp]) -> tuple[Any, Any]:
+        """Return some rows of X and Y."""
+        return _safe_indexing(self.X, idx), self.Y[idx]
+
+    def folds(self, cv: Any, random_state: int) -> list[Fold]:
+        """Return the rows of training and test of each fold, the same for every method."""
+        if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+            if self.task == "multilabel":
+                cv = MultiLabelKFold(int(cv), random_state=random_state)
+            else:
+                cv = KFold(int(cv), shuffle=True, random_state=random_state)
+        return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(self.X, self.Y)]
+
+    def fingerprint(self) -> str:
+        """Return a digest of the outputs, to tell whether a results file is about this data."""
+        values = self.Y.indices if is_sparse(self.Y) else np.ascontiguousarray(self.Y)
+        digest = hashlib.sha256(str((self.name, self.shape, self.task)).encode())
+        digest.update(np.asarray(values).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def read_problems(data: Any) -> list[Problem]:
+    """Read what `compare` was given: one or several of Dataset, (X, Y), or a mapping of names.
+
+    Parameters
+    ----------
+    data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+
+    Returns
+    -------
+    list of Problem
+        With distinct names.
+    """
+    if isinstance(data, Dataset) or _is_pair(data):
+        data = [data]
+    if isinstance(data, Mapping):
+        problems = [_problem(value, str(name)) for name, value in data.items()]
+    elif isinstance(data, Sequence) and not isinstance(data, str):
+        problems = [_problem(value, None) for value in data]
+    else:
+        raise TypeError(
+            "data must be a Dataset, a pair (X, Y), a list of Datasets or a dict of names to "
+            f"those; got {type(data).__name__}."
+        )
+    names = [problem.name for problem in problems]
+    if not problems or len(set(names)) != len(names):
+        raise ValueError(
+            f"data must hold at least one data set, each with a name of its own; got {names}."
+        )
+    return problems
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and hasattr(value[0], "shape")
+
+
+def _problem(value: Any, name: str | None) -> Problem:
+    if _is_pair(value):
+        X, Y = value
+        value = Dataset(X, _labels_or_numbers(Y), _names(X, "x"), _names(Y, "y"), name or "data")
+    if not isinstance(value, Dataset):
+        raise TypeError(
+            f"A data set must be a Dataset or a pair (X, Y); got {type(value).__name__}."
+        )
+    Y = value.Y
+    if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
+        raise ValueError(
+            f"{name or value.name}: outputs must be numbers or labels 0 and 1; got texts. Outputs "
+            "with several classes cannot be compared yet."
+        )
+    return Problem(
+        name or value.name,
+        value.X,
+        Y,
+        list(value.feature_names),
+        list(value.output_names),
+        _task(Y),
+    )
+
+
+def _task(Y: Any) -> Task:
+    """Tell labels from numbers: all observed entries 0 or 1, and both occur."""
+    values = Y.data if is_sparse(Y) else np.asarray(Y, dtype=np.float64)
+    observed = values[~np.isnan(values)]
+    return "multilabel" if np.isin(observed, (0, 1)).all() else "regression"
+
+
+def _labels_or_numbers(Y: Any) -> Any:
+    if is_sparse(Y):
+        return sparse.csr_array(Y)
+    values = np.asarray(Y)
+    return values[:, np.newaxis] if values.ndim == 1 else values
+
+
+def _names(matrix: Any, prefix: str) -> list[str]:
+    names = getattr(matrix, "columns", None)
+    if names is not None:
+        return [str(name) for name in names]
+    n_columns = matrix.shape[1] if len(matrix.shape) > 1 else 1
+    return [f"{prefix}{j}" for j in range(n_columns)]

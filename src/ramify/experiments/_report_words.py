@@ -1,0 +1,118 @@
+"""Say in words what a comparison found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ramify.experiments._statistics import pairwise_tests
+from ramify.metrics import Metric
+
+if TYPE_CHECKING:
+    from ramify.experiments._comparison import Comparison, Standing
+
+_ALPHA = 0.05
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """Return a few sentences for each task: who is best, how sure that is, and who is quick.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    list of str
+    """
+    sentences = [_task_summary(comparison, metrics[0]) for metrics in comparison.metrics.values()]
+    n_failed = len(comparison.failures)
+    if n_failed:
+        sentences.append(
+            f"{n_failed} of {len(comparison.rows)} runs failed; see the list of failed runs."
+        )
+    return sentences
+
+
+def task_lead(comparison: Comparison, metric: Metric) -> str:
+    """Return what was compared for a task, in one sentence."""
+    names = comparison.datasets(metric.task)
+    folds = comparison.plan["folds"]
+    counts = sorted({folds[name] for name in names})
+    n_folds = " or ".join(map(str, counts))
+    better = "higher" if metric.greater_is_better else "lower"
+    return (
+        f"{len(comparison.methods(metric.task))} methods on {len(names)} data "
+        f"{'set' if len(names) == 1 else 'sets'}, {n_folds} folds each, the same for all; tuned "
+        f"for {metric.name} ({better} is better) within the training rows."
+    )
+
+
+def _task_summary(comparison: Comparison, metric: Metric) -> str:
+    board = comparison.leaderboard(metric.name)
+    best = board[0]
+    place = "does best" if len(comparison.datasets(metric.task)) == 1 else "has the best mean rank"
+    parts = [f"By {metric.name}, {best.method} {place} ({best.score:.3f} ± {best.spread:.3f})."]
+    equals = _not_told_apart(comparison, metric, best.method)
+    if equals is not None:
+        parts.append(equals)
+    quick = [s for s in board if s.fit_seconds < best.fit_seconds / 5 and _is_close(s, best)]
+    if quick:
+        fastest = min(quick, key=lambda s: s.fit_seconds)
+        parts.append(
+            f"{fastest.method} comes close ({fastest.score:.3f}) in "
+            f"{fastest.fit_seconds / best.fit_seconds:.0%} of the training time."
+        )
+    return " ".join(parts)
+
+
+def _is_close(standing: Standing, best: Standing) -> bool:
+    difference = abs(standing.score - best.score)
+    return bool(np.isfinite(difference) and difference <= 0.05 * max(abs(best.score), 1e-9))
+
+
+def _not_told_apart(comparison: Comparison, metric: Metric, best: str) -> str | None:
+    """Say which methods the tests cannot tell from the best one."""
+    result = comparison.friedman(metric.name)
+    if result is not None:
+        names = comparison.tested_methods(metric.name)
+        if best not in names:
+            return None
+        own = result.ranks[names.index(best)]
+        alike = [
+            name
+            for name, rank in zip(names, result.ranks)
+            if name != best and rank - own < result.critical_difference
+        ]
+        over = f"over the {result.n_blocks} data sets"
+        if result.iman_davenport_p > _ALPHA:
+            return (
+                f"The differences between methods are not significant {over} (Iman and "
+                f"Davenport's test, p = {result.iman_davenport_p:.2g})."
+            )
+        if not alike:
+            return f"It is significantly better than all others {over} (Nemenyi's test)."
+        return f"Not told apart from it {over} (Nemenyi's test): {', '.join(alike)}."
+    return _within_one(comparison, metric, best)
+
+
+def _within_one(comparison: Comparison, metric: Metric, best: str) -> str | None:
+    """Compare over the folds of the only data set, by paired t-tests."""
+    names = comparison.datasets(metric.task)
+    methods = comparison.tested_methods(metric.name)
+    if len(names) != 1 or best not in methods or len(methods) < 2:
+        return None
+    scores = np.column_stack(
+        [comparison.fold_scores(names[0], method, metric.name) for method in methods]
+    )
+    if scores.shape[0] < 3:
+        return None
+    p_values = pairwise_tests(scores, test="t")[methods.index(best)]
+    alike = [m for m, p in zip(methods, p_values) if m != best and p > _ALPHA]
+    if not alike:
+        return (
+            "It is better than all others in paired t-tests over the folds (which share training "
+            "rows: take the p-values as a hint)."
+        )
+    return f"Paired t-tests over the folds do not tell it from {', '.join(alike)}."

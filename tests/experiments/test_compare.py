@@ -1,0 +1,262 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import killed_comparison
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import Ridge
+
+from ramify import TreeClassifier, TreeRegressor
+from ramify.datasets import make_correlated_targets, make_multilabel
+from ramify.estimators.registry import ESTIMATORS
+from ramify.experiments import METHODS, Method, ResultsFileError, compare
+from ramify.experiments._problem import read_problems
+from ramify.experiments._run import Job, run
+from ramify.metrics import METRICS
+
+REGRESSION = make_correlated_targets(150, 5, 3, random_state=0)
+LABELS = make_multilabel(150, 5, 4, random_state=0)
+
+
+class Failing(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("does not work")
+
+
+def timeless(result):
+    """Rows without what differs from run to run."""
+    drop = ("seconds", "fit_seconds", "predict_seconds_per_row")
+    return [{k: v for k, v in row.items() if k not in drop} for row in result.rows]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_learns_more_than_the_mean(name):
+    method = METHODS[name]
+    for task, (X, Y) in (("regression", REGRESSION), ("multilabel", LABELS)):
+        if task not in method.tasks:
+            continue
+        metric = "r2" if task == "regression" else "macro_f1"
+        result = compare((X, Y), ["Mean", name] if name != "Mean" else ["Mean"], [metric], cv=2)
+        assert result.failures == []
+        scores = {s.method: s.score for s in result.leaderboard()}
+        if name != "Mean":
+            assert scores[name] > scores["Mean"]
+
+
+def test_every_estimator_of_ramify_is_a_method():
+    for class_name in ESTIMATORS:
+        kind = class_name.removesuffix("Regressor").removesuffix("Classifier")
+        assert METHODS[kind].group == "ramify"
+        for setting in METHODS[kind].settings():
+            ESTIMATORS[class_name]().set_params(**setting)
+
+
+def test_methods_see_the_same_folds_and_never_their_test_rows():
+    seen = []
+
+    class Spy(RegressorMixin, BaseEstimator):
+        def __init__(self, name="a"):
+            self.name = name
+
+        def fit(self, X, y):
+            self.rows = set(X[:, 0])
+            return self
+
+        def predict(self, X):
+            seen.append((self.name, frozenset(X[:, 0])))
+            assert not self.rows & set(X[:, 0])
+            return np.zeros((len(X), 3))
+
+    result = compare(REGRESSION, {"a": Spy("a"), "b": Spy("b")}, ["r2"], cv=3)
+    assert result.failures == []
+    assert [rows for name, rows in seen if name == "a"] == [
+        rows for name, rows in seen if name == "b"
+    ]
+    assert set().union(*(rows for _, rows in seen)) == set(REGRESSION[0][:, 0])
+
+
+def test_settings_are_chosen_within_the_training_rows():
+    used = []
+
+    def make(problem, random_state):
+        return Recording()
+
+    class Recording(RegressorMixin, BaseEstimator):
+        def __init__(self, depth=1):
+            self.depth = depth
+
+        def fit(self, X, y):
+            used.append(set(X[:, 0]))
+            self.tree = TreeRegressor(max_depth=self.depth, random_state=0).fit(X, y)
+            return self
+
+        def predict(self, X):
+            return self.tree.predict(X)
+
+    method = Method("Depth", make, ("regression",), {"depth": (1, 8)})
+    data = (REGRESSION[0], REGRESSION[0][:, :2])
+    result = compare(data, [method], ["r2"], cv=2)
+    problem = read_problems(data)[0]
+    for (train, _), row in zip(problem.folds(2, 0), result.rows):
+        assert row["settings"] == {"depth": 8}
+        assert row["n_tried"] == 2
+        inside = set(problem.X[train, 0])
+        own = [rows for rows in used if rows <= inside]
+        assert len(own) == 3  # two candidates on three quarters of the rows, then all rows
+        assert own[-1] == inside
+
+
+def test_a_failure_is_recorded_and_does_not_stop_the_rest():
+    result = compare(REGRESSION, {"bad": Failing(), "good": Ridge()}, ["r2"], cv=2)
+    assert len(result.failures) == 2
+    assert "RuntimeError: does not work" in result.failures[0]["error"]
+    board = result.leaderboard()
+    assert [s.method for s in board] == ["good", "bad"]
+    assert (board[1].n_failed, board[1].n_runs) == (2, 2)
+    assert np.isnan(board[1].score)
+    assert result.tested_methods() == ["good"]
+
+
+def test_results_do_not_depend_on_how_many_run_at_a_time():
+    one, two = (
+        compare(LABELS, ["Tree", "RandomForest"], cv=2, n_jobs=n) for n in (1, 2)
+    )  # fmt: skip
+    assert timeless(one) == timeless(two)
+
+
+def test_runs_in_the_file_are_not_done_again(tmp_path):
+    path = tmp_path / "deep" / "results.jsonl"
+    first = compare(REGRESSION, ["Tree", "Mean"], ["r2"], cv=2, path=path)
+    lines = path.read_text().splitlines()
+    assert len(lines) == 1 + 4
+    again = compare(REGRESSION, ["Tree", "Mean"], ["r2"], cv=2, path=path)
+    assert again.rows == first.rows
+    assert path.read_text().splitlines() == lines
+
+
+def test_a_killed_comparison_goes_on_and_ends_like_an_undisturbed_one(tmp_path):
+    script = Path(killed_comparison.__file__)
+    path = tmp_path / "results.jsonl"
+    killed = subprocess.run([sys.executable, str(script), str(path)], check=False)
+    assert killed.returncode == -9
+    n_done = len(path.read_text().splitlines()) - 1
+    assert 0 < n_done < 8
+    with path.open("a") as file:
+        file.write('{"dataset": "a", "meth')  # a line cut short
+    resumed = killed_comparison.result_of(path)
+    undisturbed = killed_comparison.result_of(tmp_path / "other.jsonl")
+    assert timeless(resumed) == timeless(undisturbed)
+    assert len(path.read_text().splitlines()) == 1 + 8
+
+
+def test_a_file_of_another_comparison_is_refused(tmp_path):
+    path = tmp_path / "results.jsonl"
+    compare(REGRESSION, ["Mean"], ["r2"], cv=2, path=path)
+    with pytest.raises(ResultsFileError, match=r"another comparison: .*metrics.* differ"):
+        compare(REGRESSION, ["Mean"], ["arrmse"], cv=2, path=path)
+    with pytest.raises(ResultsFileError, match="data differ"):
+        compare((REGRESSION[0], REGRESSION[1] + 1), ["Mean"], ["r2"], cv=2, path=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hello\n", "line 1: expected JSON"),
+        ("[1]\n", "line 1: expected a JSON object"),
+        ('{"format": 9}\n', "expected a results file"),
+        ("{", "expected a results file"),
+    ],
+)
+def test_damaged_results_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "results.jsonl"
+    path.write_text(text)
+    with pytest.raises(ResultsFileError, match=message):
+        compare(REGRESSION, ["Mean"], ["r2"], cv=2, path=path)
+
+
+def test_frames_with_categories_and_gaps_are_compared():
+    X = pd.DataFrame(REGRESSION[0], columns=list("abcde"))
+    X.loc[::7, "a"] = np.nan
+    X["kind"] = pd.Categorical(np.where(X["b"] > 0, "up", "down"))
+    Y = REGRESSION[1].copy()
+    Y[::5, 0] = np.nan
+    methods = ["Tree", "RandomForest", "SingleOutput", "Linear"]
+    result = compare({"gaps": (X, Y)}, methods, ["arrmse"], cv=2)
+    assert result.failures == []
+    assert all(s.score < 1 for s in result.leaderboard())
+
+
+def test_sparse_labels_stay_sparse_for_methods_that_take_them():
+    X, Y = LABELS
+    result = compare(
+        (X, sparse.csr_array(Y)), {"tree": TreeClassifier(max_depth=3)}, ["hamming_loss"], cv=2
+    )
+    assert result.failures == []
+
+
+def test_rows_hold_what_a_report_needs():
+    row = compare(REGRESSION, ["RandomForest"], ["r2"], cv=2).rows[0]
+    assert len(row["per_output"]) == 3
+    assert row["n_leaves"] > 100
+    assert row["model_bytes"] > 1000
+    assert row["fit_seconds"] > 0
+    assert len(row["examples"]) == 5
+    assert np.shape(row["importances"]) == (5, 3)
+    assert row["curve"][0][0] == 1
+    assert row["curve"][-1][1] == pytest.approx(row["scores"]["r2"])
+    json.dumps(row, allow_nan=False)
+
+
+def test_a_budget_stops_tuning_after_the_first_setting():
+    problem = read_problems(REGRESSION)[0]
+    folds = problem.folds(2, 0)
+    job = Job(problem, METHODS["Tree"], (METRICS["r2"],), folds[0], 0, 0, 1e-9)
+    assert run(job)["n_tried"] == 1
+
+
+def test_tasks_and_metrics_are_kept_apart():
+    result = compare(
+        {"numbers": REGRESSION, "labels": LABELS}, ["Mean", "Linear", "LabelPowerset"], cv=2
+    )
+    assert result.methods("regression") == ["Mean", "Linear"]
+    assert result.methods("multilabel") == ["Mean", "Linear", "LabelPowerset"]
+    assert set(result.metrics) == {"regression", "multilabel"}
+    assert result.score_matrix("r2")[1].shape == (1, 2)
+    assert result.friedman() is None
+
+
+def test_leaderboard_ranks_methods_over_data_sets():
+    data = {
+        name: make_correlated_targets(100, 4, 2, random_state=i) for i, name in enumerate("abc")
+    }
+    result = compare(data, ["Mean", "Tree", "RandomForest"], ["arrmse"], cv=2)
+    board = result.leaderboard()
+    assert [s.method for s in board] == ["RandomForest", "Tree", "Mean"]
+    assert board[0].rank == 1.0
+    friedman = result.friedman()
+    assert friedman.n_blocks == 3
+    assert dict(zip(result.tested_methods(), friedman.ranks))["RandomForest"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x",), "data must be a Dataset"),
+        (([],), "at least one data set"),
+        ((REGRESSION, ["Trees"]), "Did you mean 'Tree'"),
+        ((REGRESSION, []), "at least one, each with a name"),
+        ((REGRESSION, [Ridge(), Ridge()]), "Give a dict"),
+        ((REGRESSION, [3]), "a name, an estimator or a Method; got int"),
+        ((REGRESSION, ["LabelPowerset"]), "No method can do the task"),
+        ((REGRESSION, ["Tree"], ["lrap"]), "metrics must hold one for regression"),
+        (((REGRESSION[0], REGRESSION[1].astype(str)),), "got texts"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        compare(*arguments, cv=2)
