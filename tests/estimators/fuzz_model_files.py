@@ -23,8 +23,21 @@ EXTREMES = [0, 1, -1, 2, 7, 31, 32, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62,
 STRANGE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.5]
 DTYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float64, np.bool_]
 JSON = [None, True, False, -1, 0, 1, 3, 2**40, -1.5, 1e300, "", "x", "dense", "rows", [], {}]
-METHODS = ("apply", "decision_path", "predict", "predict_proba", "predict_log_proba")
-PROPERTIES = ("feature_importances_", "output_importances_", "output_names_", "classes_")
+METHODS = (
+    "apply",
+    "decision_path",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+)
+PROPERTIES = (
+    "feature_importances_",
+    "output_importances_",
+    "output_names_",
+    "classes_",
+    "edges_",
+)
 
 
 def make_models():
@@ -46,6 +59,9 @@ def make_models():
         (classifier(), frame, sparse.csr_array(labels)),
         (classifier(), X, classes[:, 0].astype(str)),
         (classifier(categorical_features=[0]), np.round(X), classes),
+        (ramify.GraphClassifier(kernel="rbf", graph="chow_liu"), X, classes),
+        (ramify.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
+        (ramify.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
     ]
     return [(model.fit(data, targets), data) for model, data, targets in fits]
 
@@ -150,7 +166,8 @@ def use(path, X):
     for name in PROPERTIES:
         if hasattr(type(model), name):
             getattr(model, name)
-    model.get_depth()
+    if hasattr(model, "get_depth"):
+        model.get_depth()
     repr(model)
     return True
 
