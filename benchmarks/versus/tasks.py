@@ -63,6 +63,12 @@ TASKS: dict[str, Task] = {
             problems=("delicious",),
             metrics=("lrap",),
         ),
+        Task(
+            name="graphs",
+            settings={"one": {"n_estimators": 1, "C": 1.0}, "ten": {"n_estimators": 10, "C": 1.0}},
+            problems=("yeast", "enron"),
+            metrics=("microlabel_accuracy", "multilabel_accuracy", "microlabel_f1"),
+        ),
     )
 }
 

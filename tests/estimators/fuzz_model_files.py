@@ -26,7 +26,9 @@ DTYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float
 JSON = [None, True, False, -1, 0, 1, 3, 2**40, -1.5, 1e300, "", "x", "dense", "rows", [], {}]
 METHODS = ("apply", "decision_path", "predict", "predict_proba", "predict_log_proba")
 METHODS += ("predict_weights", "predict_quantiles", "predict_topk", "sample_predictions")
+METHODS += ("decision_function",)
 PROPERTIES = ("feature_importances_", "output_importances_", "output_names_", "classes_")
+PROPERTIES += ("edges_",)
 
 
 def make_models():
@@ -48,6 +50,9 @@ def make_models():
         (classifier(), frame, sparse.csr_array(labels)),
         (classifier(), X, classes[:, 0].astype(str)),
         (classifier(categorical_features=[0]), np.round(X), classes),
+        (ramify.GraphClassifier(kernel="rbf", graph="chow_liu"), X, classes),
+        (ramify.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
+        (ramify.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
     ]
     fitted = [(model.fit(data, targets), data) for model, data, targets in fits]
     return fitted + make_forests(X, frame, Y, masked)
@@ -180,8 +185,9 @@ def use(path, X):
             getattr(model, name)
     if hasattr(model, "estimators_"):
         model = model.estimators_[-1]
+    if hasattr(model, "get_depth"):
         tree_text(model)
-    model.get_depth()
+        model.get_depth()
     repr(model)
     return True
 

@@ -54,6 +54,14 @@ class Edges(GraphGenerator):
         pairs = [[_position(end, context.output_names) for end in pair] for pair in self.edges]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Edges)
+        return [tuple(pair) for pair in self.edges] == [tuple(pair) for pair in other.edges]
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 def _is_label(end: Any) -> bool:
     return isinstance(end, str) or (

@@ -1,0 +1,160 @@
+"""Many graphs: aggregation, stages, warm starts, threads, and theorem 1."""
+
+import numpy as np
+import pytest
+from graph_problems import linear_labels, quick
+from sklearn.exceptions import ConvergenceWarning
+
+from ramify import GraphClassifier, GraphEnsembleClassifier
+from ramify.graphs import ChowLiu
+from ramify.inspection import score_variance
+
+AGGREGATIONS = ["mam", "amm", "mve"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = linear_labels(300, 6, noise=0.1)
+    return X[:200], Y[:200], X[200:], Y[200:]
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_every_aggregation_learns(data, aggregation):
+    X, Y, X_test, Y_test = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=8, aggregation=aggregation)).fit(X, Y)
+    assert (model.predict(X_test) == Y_test).mean() > 0.8
+    assert model.edge_counts_.sum() == 8 * 5
+    assert model.dual_gap_.shape == model.objective_.shape == model.n_iter_.shape == (8,)
+    assert (model.dual_gap_ <= 0.01 * model.objective_).all()
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_stages_are_the_ensembles_of_the_first_members(data, aggregation):
+    X, Y, X_test, _ = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=5, aggregation=aggregation)).fit(X, Y)
+    stages = list(model.staged_predict(X_test))
+    scores = list(model.staged_decision_function(X_test))
+    assert len(stages) == len(scores) == 5
+    assert np.array_equal(stages[-1], model.predict(X_test))
+    np.testing.assert_allclose(scores[-1], model.decision_function(X_test), atol=1e-9)
+    small = GraphEnsembleClassifier(**quick(n_estimators=3, aggregation=aggregation)).fit(X, Y)
+    assert np.array_equal(stages[2], small.predict(X_test))
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_one_member_is_a_single_graph(data, aggregation):
+    X, Y, X_test, _ = data
+    ensemble = GraphEnsembleClassifier(**quick(n_estimators=1, aggregation=aggregation)).fit(X, Y)
+    single = GraphClassifier(**quick()).fit(X, Y)
+    assert np.array_equal(ensemble.predict(X_test), single.predict(X_test))
+    assert ensemble.diversity_ == ensemble.coherence_ == 0.0
+
+
+def test_a_consistent_completion_of_one_graph_changes_nothing(data):
+    X, Y, X_test, _ = data
+    zero = GraphEnsembleClassifier(**quick(n_estimators=1)).fit(X, Y)
+    completed = GraphEnsembleClassifier(**quick(n_estimators=1, completion="consistent")).fit(X, Y)
+    np.testing.assert_allclose(
+        completed.decision_function(X_test), zero.decision_function(X_test), atol=1e-9
+    )
+
+
+def test_a_consistent_completion_scores_edges_that_members_lack(data):
+    X, Y, X_test, _ = data
+    model = GraphEnsembleClassifier(n_estimators=4, completion="consistent", random_state=0)
+    chances = model.fit(X, Y).predict_proba(X_test)
+    assert ((chances > 0) & (chances < 1)).all()
+    with pytest.raises(ValueError, match="completion='zero'"):
+        next(model.staged_predict(X_test))
+    with pytest.raises(ValueError, match="warm_start is not available"):
+        model.set_params(warm_start=True, n_estimators=6).fit(X, Y)
+
+
+def test_a_warm_start_ends_where_a_cold_one_does(data):
+    X, Y, _, _ = data
+    cold = GraphEnsembleClassifier(**quick(n_estimators=6)).fit(X, Y)
+    warm = GraphEnsembleClassifier(**quick(n_estimators=2, warm_start=True)).fit(X, Y)
+    first = warm._model.members.parameters_of(1).copy()
+    warm.set_params(n_estimators=6).fit(X, Y)
+    assert np.array_equal(warm._model.members.parameters_of(1), first)
+    assert np.array_equal(warm._model.members.parameters, cold._model.members.parameters)
+    assert warm.diversity_ == cold.diversity_
+    with pytest.raises(ValueError, match="at least the 6 members"):
+        warm.set_params(n_estimators=3).fit(X, Y)
+    with pytest.raises(ValueError, match="data of the first fit"):
+        warm.set_params(n_estimators=8).fit(X[:, :2], Y)
+
+
+def test_the_number_of_threads_does_not_change_the_model(data):
+    X, Y, X_test, _ = data
+    one = GraphEnsembleClassifier(n_estimators=4, random_state=0, n_jobs=1).fit(X, Y)
+    two = GraphEnsembleClassifier(n_estimators=4, random_state=0, n_jobs=2).fit(X, Y)
+    assert np.array_equal(one._model.members.parameters, two._model.members.parameters)
+    assert np.array_equal(one.predict_proba(X_test), two.predict_proba(X_test))
+
+
+def test_members_are_the_same_whatever_combines_them(data):
+    X, Y, _, _ = data
+    models = [
+        GraphEnsembleClassifier(**quick(n_estimators=3, aggregation=name)).fit(X, Y)
+        for name in AGGREGATIONS
+    ]
+    for model in models[1:]:
+        assert np.array_equal(model._model.members.parameters, models[0]._model.members.parameters)
+
+
+def test_theorem_1_holds_to_rounding(data):
+    X, Y, X_test, Y_test = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=7)).fit(X, Y)
+    fitted = model._model
+    design = fitted.kernel_map.design(X_test)
+    by_label = np.array(
+        [
+            graph.label_scores(design @ fitted.members.parameters_of(t).T, Y_test.astype(np.int32))
+            for t, graph in enumerate(fitted.members.graphs)
+        ]
+    )
+    scores = by_label.sum(axis=2)  # psi of each member and row
+    truth = np.random.default_rng(0).normal(size=len(X_test)) * 5  # whatever the true scores are
+    error_of_average = (truth - scores.mean(axis=0)) ** 2
+    average_error = ((truth - scores) ** 2).mean(axis=0)
+    diversity, coherence = score_variance(model, X_test, Y_test)
+    np.testing.assert_allclose(
+        average_error - error_of_average, diversity + coherence, rtol=1e-8, atol=1e-10
+    )
+    np.testing.assert_allclose(diversity, by_label.var(axis=0).sum(axis=1), rtol=1e-8)
+    assert (diversity + coherence >= -1e-12).all()
+    on_training_rows = score_variance(model, X, Y)
+    assert model.diversity_ == pytest.approx(on_training_rows[0].mean())
+    assert model.coherence_ == pytest.approx(on_training_rows[1].mean())
+
+
+def test_the_average_of_members_is_better_than_a_member_on_average(data):
+    X, Y, X_test, Y_test = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=20)).fit(X, Y)
+    singles = [
+        (GraphClassifier(**quick(random_state=s)).fit(X, Y).predict(X_test) == Y_test).mean()
+        for s in range(5)
+    ]
+    assert (model.predict(X_test) == Y_test).mean() >= np.mean(singles) - 0.01
+
+
+def test_data_driven_graphs_vary_by_their_rows(data):
+    X, Y, _, _ = data
+    graph = ChowLiu(row_share=0.3)
+    model = GraphEnsembleClassifier(**quick(n_estimators=6, graph=graph)).fit(X, Y)
+    assert len(model.edges_) > 5
+
+
+def test_verbose_shows_a_bar_on_standard_error(data, capsys):
+    X, Y, _, _ = data
+    GraphEnsembleClassifier(**quick(n_estimators=2, verbose=1)).fit(X, Y)
+    captured = capsys.readouterr()
+    assert "graphs" in captured.err
+    assert captured.out == ""
+
+
+def test_members_that_did_not_converge_are_counted(data):
+    X, Y, _, _ = data
+    with pytest.warns(ConvergenceWarning, match="3 of 3 graphs"):
+        GraphEnsembleClassifier(**quick(n_estimators=3, max_iter=1, tol=1e-6)).fit(X, Y)
