@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,13 +103,13 @@ class BoostingEstimator(MultiOutputEstimator):
             auto = projections.Gaussian(n_components=1)
         is_auto = isinstance(self.projection, str) and self.projection == "auto"
         projection = projections.resolve(auto if is_auto else self.projection)
-        tree = tree_settings(self, data.shape, False, projection)
         return BoostingSettings(
-            tree=replace(tree, l2_regularization=float(self.l2_regularization)),
+            tree=tree_settings(self, data.shape, False, projection),
             loss=loss,
             learning_rate=float(self.learning_rate),
             leaf_fit=self.leaf_fit,
             leaf_values=resolved_leaf_values(self.leaf_values, loss),
+            l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
             monotone=monotone_signs(self.monotonic_cst, data.schema),
         )

@@ -186,7 +186,7 @@ class FactoredBooster(Booster):
         starts = leaves.offsets[:-1]
         sums = np.add.reduceat(channel[leaves.rows].astype(np.float64), starts)
         totals = np.add.reduceat(self._weights[leaves.rows], starts)
-        l2 = self.settings.tree.l2_regularization / self.data.weight_unit
+        l2 = self.settings.l2_regularization / self.data.weight_unit
         means: NDArray[np.float32] = (sums / (totals + l2)).astype(np.float32)
         return means
 
