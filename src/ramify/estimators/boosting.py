@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import losses, projections
+from ramify.estimators import boosting_checks
 from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.boosting_checks import (
     check_combinations,
@@ -27,6 +27,7 @@ from ramify.training import (
     BoostingLoop,
     BoostingProgress,
     BoostingSettings,
+    FactoredBooster,
     ModelBooster,
     StoppingRule,
     TrainingData,
@@ -76,6 +77,15 @@ class BoostingEstimator(MultiOutputEstimator):
         self._remember_history(loop.history, goes_on=old is not None)
 
     def _booster(self, training: TrainingData, settings: BoostingSettings) -> Booster:
+        if boosting_checks.raw_bytes(training.targets) > boosting_checks.LARGEST_RAW_BYTES:
+            if self.early_stopping or self.eval_metric is not None:
+                raise ValueError(
+                    "So many sparse outputs are boosted without raw predictions, and thus "
+                    "without validation: use early_stopping=False and eval_metric=None."
+                )
+            return FactoredBooster(
+                training, settings, self._entropy, self._n_threads(), self.n_estimators
+            )
         if self.estimator is None:
             return Booster(training, settings, self._entropy, self._n_threads())
         return ModelBooster(training, settings, self._entropy, self._n_threads(), self.estimator)
@@ -89,15 +99,17 @@ class BoostingEstimator(MultiOutputEstimator):
     def _settings(self, data: BinnedData, loss: losses.Loss) -> BoostingSettings:
         # Adaptive views need leaves; other models see all outputs.
         auto: Any = "adaptive" if self.estimator is None else None
+        if self.leaf_fit == "linear":
+            auto = projections.Gaussian(n_components=1)
         is_auto = isinstance(self.projection, str) and self.projection == "auto"
         projection = projections.resolve(auto if is_auto else self.projection)
-        tree = tree_settings(self, data.shape, False, projection)
         return BoostingSettings(
-            tree=replace(tree, l2_regularization=float(self.l2_regularization)),
+            tree=tree_settings(self, data.shape, False, projection),
             loss=loss,
             learning_rate=float(self.learning_rate),
             leaf_fit=self.leaf_fit,
             leaf_values=resolved_leaf_values(self.leaf_values, loss),
+            l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
             monotone=monotone_signs(self.monotonic_cst, data.schema),
         )

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.ingest import FeatureSchema, Targets
-from ramify.losses import Loss
+from ramify.losses import Loss, SquaredError
 
-#: Raw predictions beyond this many bytes are refused.
-LARGEST_RAW_BYTES = 2**33
+#: Raw predictions beyond this many bytes are not held as an array.
+LARGEST_RAW_BYTES = 2**31
 
 
 def resolved_leaf_values(leaf_values: str, loss: Loss) -> str:
@@ -46,12 +46,25 @@ def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
         )
     if estimator.estimator is not None:
         _check_weak_models(estimator)
-    n_bytes = 4 * targets.values.shape[0] * targets.schema.n_channels
-    if n_bytes > LARGEST_RAW_BYTES:
+    if raw_bytes(targets) > LARGEST_RAW_BYTES:
+        _check_factored(estimator, loss, targets)
+
+
+def raw_bytes(targets: Targets) -> int:
+    """Count the bytes of raw predictions of all training rows."""
+    return int(4 * targets.values.shape[0] * targets.schema.n_channels)
+
+
+def _check_factored(estimator: Any, loss: Loss, targets: Targets) -> None:
+    """Refuse what cannot do without raw predictions of all rows."""
+    is_factored = type(loss) is SquaredError and estimator.leaf_fit == "linear"
+    if not (is_factored and targets.schema.is_sparse and estimator.estimator is None):
+        n_rows, n_channels = targets.values.shape
         raise MemoryError(
-            f"Boosting keeps raw predictions and gradients of {targets.values.shape[0]} rows and "
-            f"{targets.schema.n_channels} outputs: {2 * n_bytes / 2**30:.1f} GiB. Use fewer rows "
-            "or outputs, or a forest, whose leaves hold training rows."
+            f"Boosting with loss={estimator.loss!r} keeps raw predictions and gradients of "
+            f"{n_rows} rows and {n_channels} outputs: {2 * raw_bytes(targets) / 2**30:.1f} GiB. "
+            "With a sparse y, loss='squared_error' and leaf_fit='linear' they are kept in "
+            "factored form; or use a forest, whose leaves hold training rows."
         )
 
 

@@ -358,8 +358,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "l2_regularization": Parameter(
         "float",
-        "Added to the weight (or curvature) by which sums of gradients are divided, in leaves\n"
-        "and in the choice of splits: leaves of few rows are drawn to 0.",
+        "Added to the weight (or curvature) by which the sum of gradients in a leaf is divided:\n"
+        "leaves of few rows are drawn to 0.",
         lambda v: _is_real(v, 0.0),
         "a finite number >= 0",
     ),

@@ -7,6 +7,7 @@ from ramify.inspection._importances import (
 )
 from ramify.inspection._label_graph import ConsensusEdges, consensus_edges, score_variance
 from ramify.inspection._plot_graph import plot_consensus_graph, plot_learning_curve
+from ramify.inspection._output_map import plot_output_map
 from ramify.inspection._plot_tree import plot_tree
 from ramify.inspection._tree_text import tree_text
 
@@ -18,6 +19,7 @@ __all__ = [
     "plot_consensus_graph",
     "plot_learning_curve",
     "plot_output_importances",
+    "plot_output_map",
     "plot_tree",
     "score_variance",
     "tree_text",

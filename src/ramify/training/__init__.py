@@ -3,6 +3,7 @@
 from ramify.training.aggregation import weigh_trees
 from ramify.training.auto import Race
 from ramify.training.boosting import Booster, BoostingSettings
+from ramify.training.boosting_factored import FactoredBooster
 from ramify.training.boosting_loop import (
     BoostingLoop,
     BoostingProgress,
@@ -39,6 +40,7 @@ __all__ = [
     "BoostingSettings",
     "Combination",
     "ConsensusCompletion",
+    "FactoredBooster",
     "ForestGrower",
     "ForestSettings",
     "GraphTask",

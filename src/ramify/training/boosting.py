@@ -38,7 +38,7 @@ class BoostingSettings:
     """How a model is boosted; see `ramify.BoostingRegressor` for the meaning of each.
 
     `leaf_values` is "gradient", "newton" or "exact"; `monotone` has a number per feature, or is
-    None.
+    None. `l2_regularization` is for leaf values: the splits do without, which is quicker.
     """
 
     tree: TreeSettings
@@ -46,6 +46,7 @@ class BoostingSettings:
     learning_rate: float = 0.1
     leaf_fit: str = "relabel"
     leaf_values: str = "newton"
+    l2_regularization: float = 0.0
     subsample: float = 1.0
     monotone: NDArray[np.int8] | None = None
 

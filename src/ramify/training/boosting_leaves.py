@@ -62,7 +62,7 @@ class LeafFitter:
 
     def __init__(self, settings: BoostingSettings, weight_unit: float) -> None:
         self.settings = settings
-        self._l2 = settings.tree.l2_regularization / weight_unit
+        self._l2 = settings.l2_regularization / weight_unit
 
     def fit(
         self,
