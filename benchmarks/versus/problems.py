@@ -122,5 +122,9 @@ PROBLEMS: dict[str, Problem] = {
             "dense-30k-120-100", n_train=30_000, n_test=10_000, n_features=120, n_outputs=100
         ),
         real_labels("delicious", n_train=12_920),
+        real_labels("yeast", n_train=1_600),
+        real_labels("enron", n_train=1_130),
+        real_labels("medical", n_train=650),
+        real_labels("corel5k", n_train=4_500),
     )
 }

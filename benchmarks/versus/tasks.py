@@ -63,6 +63,25 @@ TASKS: dict[str, Task] = {
             problems=("delicious",),
             metrics=("lrap",),
         ),
+        Task(
+            name="rules",
+            settings={
+                f"{loss}-{head}": {
+                    "loss": loss,
+                    "head": head,
+                    "n_rules": 100,
+                    "learning_rate": 0.3,
+                    "l2": 1.0,
+                }
+                for loss, head in (
+                    ("examplewise_logistic", "complete"),
+                    ("logistic", "complete"),
+                    ("logistic", "single"),
+                )
+            },
+            problems=("yeast", "enron", "medical"),
+            metrics=("subset_accuracy", "hamming_accuracy"),
+        ),
     )
 }
 

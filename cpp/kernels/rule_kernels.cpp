@@ -203,8 +203,9 @@ void solve(double* triangle, int32_t n, double* x) {
 }  // namespace
 
 const RuleKernels& rule_kernels() {
-    static const RuleKernels table = {add_rows,     add_coupled,       add_triangle, diagonal_gains,
-                                      direct_gains, symmetric_product, solve};
+    static const RuleKernels table = {add_rows,       add_coupled,  add_triangle,
+                                      diagonal_gains, direct_gains, symmetric_product,
+                                      solve};
     return table;
 }
 

@@ -48,7 +48,7 @@ class DirectScorer {
         kernels_.direct_gains(rows_.n_outputs, matrix_.data(), gradient_.data(), factor_.data(),
                               gains);
         for (int s = 0; s < n_entered_; ++s) {
-            if (!(gains[s] > best_.gain)) continue;
+            if (!(gains[s] > best_.gain * kBetter)) continue;
             best_.gain = gains[s];
             best_.op = ops_[s];
             best_.group = groups_[s];

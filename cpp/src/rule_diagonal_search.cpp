@@ -76,11 +76,11 @@ class DiagonalScorer {
   private:
     void score(RuleOperator op, int32_t group, bool complement) {
         double* gains = chooses_ ? gains_.data() : nullptr;
-        double gain = kernels_.diagonal_gains(sums_.data(), total_.data(), complement,
-                                              rows_.dust.data(), rows_.n_outputs,
-                                              penalty_of(params_), gains);
+        double gain =
+            kernels_.diagonal_gains(sums_.data(), total_.data(), complement, rows_.dust.data(),
+                                    rows_.n_outputs, penalty_of(params_), gains);
         if (chooses_) gain = choose_outputs(gains_, params_, order_, nullptr);
-        if (!(gain > best_.gain)) return;
+        if (!(gain > best_.gain * kBetter)) return;
         best_.gain = gain;
         best_.op = op;
         best_.group = group;

@@ -63,7 +63,7 @@ class GradientScorer {
         is_complement_ = complement;
         if (!set_system()) return;
         double gain = 0.0;
-        if (!solve(best_.gain, start_[complement], gain) || !(gain > best_.gain)) return;
+        if (!solve(best_.gain, start_[complement], gain) || !(gain > best_.gain * kBetter)) return;
         best_.gain = gain;
         best_.op = op;
         best_.group = group;

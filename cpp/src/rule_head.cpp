@@ -5,7 +5,9 @@ namespace ramify {
 
 namespace {
 
-int32_t output_of(const int32_t* outputs, int32_t k) { return outputs == nullptr ? k : outputs[k]; }
+int32_t output_of(const int32_t* outputs, int32_t k) {
+    return outputs == nullptr ? k : outputs[k];
+}
 
 // Gathers blocks of rows, so that memory does not grow with their number.
 constexpr int64_t kBlockRows = 512;

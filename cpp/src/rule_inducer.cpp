@@ -10,9 +10,6 @@ namespace ramify {
 
 namespace {
 
-// A refinement must gain more than rounding does.
-constexpr double kLeastImprovement = 1e-9;
-
 // Floyd's algorithm: each subset of `size` features is as likely as any other.
 std::vector<int32_t> draw_features(int32_t n_features, int64_t size, uint64_t seed) {
     std::vector<int32_t> drawn;
@@ -103,19 +100,19 @@ class Inducer {
         const Search search = gather();
         if (rows_.n_outputs == 0) return false;
         const double current = current_gain(search);
-        const double least = current + kLeastImprovement * current;
         const BinnedView& binned = columns_.binned();
         const uint64_t seed = draw_bits(params_.seed, static_cast<uint64_t>(step));
         const auto features = draw_features(binned.n_features, params_.max_features, seed);
         std::vector<Refinement> found(features.size());
         groups_.resize(team_.size());
         team_.parallel_for(features.size(), [&](int64_t i, int thread) {
-            found[i].gain = least;
+            found[i].gain = current;
             search_feature(search, features[i], groups_[thread], found[i]);
         });
         const Refinement* best = nullptr;
         for (const Refinement& candidate : found)
-            if (candidate.feature >= 0 && (best == nullptr || candidate.gain > best->gain))
+            if (candidate.feature >= 0 &&
+                (best == nullptr || candidate.gain > best->gain * kBetter))
                 best = &candidate;
         if (best == nullptr) return false;
         if (chooses_outputs()) rule_.outputs = best->outputs;

@@ -30,8 +30,8 @@ std::vector<int32_t> bin_outputs(const std::vector<double>& scores, int64_t n_bi
         if (scores[k] == 0.0) continue;
         const int side = scores[k] > 0;
         const double width = (high[side] - low[side]) / static_cast<double>(n_bins);
-        int64_t bin = width > 0 ? static_cast<int64_t>((std::fabs(scores[k]) - low[side]) / width)
-                                : 0;
+        int64_t bin =
+            width > 0 ? static_cast<int64_t>((std::fabs(scores[k]) - low[side]) / width) : 0;
         bin = std::min(bin, n_bins - 1) + side * n_bins;
         if (number[bin] < 0) number[bin] = n_used++;
         bins[k] = number[bin];
@@ -82,8 +82,7 @@ void sum_coupled(const CoveredRows& covered, ThreadTeam& team, SearchRows& out) 
                              out.total_triangle.data());
     });
     out.dust.resize(out.n_outputs);
-    for (int32_t k = 0; k < out.n_outputs; ++k)
-        out.dust[k] = kRuleDust * out.total[block + k];
+    for (int32_t k = 0; k < out.n_outputs; ++k) out.dust[k] = kRuleDust * out.total[block + k];
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ struct FeatureGroups {
     std::vector<int32_t> group_of_;   // group of a bin
 };
 
+// A candidate must beat another by more than rounding and the solvers' tolerance do.
+constexpr double kBetter = 1.0 + 1e-9;
+
 // The best refinement so far.
 struct Refinement {
     double gain = 0.0;  // twice the fall of the objective (14)

@@ -100,7 +100,6 @@ def induce(
         best = 0.0
         if rule.conditions:
             best = head_of(gradient, hessians, counts * covered, outputs, l2, l1)[1]
-            best *= 1 + 1e-9
         found = None
         for condition in candidates(X[covered], is_categorical):
             weights = counts * covered * covers(X, condition)
@@ -113,7 +112,7 @@ def induce(
             else:
                 chosen = outputs
                 gain = head_of(gradient, hessians, weights, outputs, l2, l1)[1]
-            if gain > best:
+            if gain > best * (1 + 1e-9):
                 best, found, found_outputs = gain, condition, chosen
         if found is None:
             break
