@@ -64,7 +64,7 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
 
     _own_declarations: ClassVar[dict[str, Parameter]] = rule_declarations(
         NUMBER_LOSSES,
-        "What the rules minimise: the squared or the absolute error, or Huber's loss between them.",
+        "What the rules minimise: the squared or absolute error, or Huber's loss between them.",
     )
 
     def __init__(

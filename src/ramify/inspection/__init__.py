@@ -23,10 +23,10 @@ __all__ = [
     "plot_output_importances",
     "plot_rules",
     "plot_tree",
-    "score_variance",
     "rules_json",
     "rules_text",
     "rules_to_python",
     "rules_to_sql",
+    "score_variance",
     "tree_text",
 ]
