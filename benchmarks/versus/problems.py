@@ -124,5 +124,7 @@ PROBLEMS: dict[str, Problem] = {
         real_labels("delicious", n_train=12_920),
         real_labels("yeast", n_train=1_500),
         real_labels("enron", n_train=1_123),
+        real_labels("medical", n_train=650),
+        real_labels("corel5k", n_train=4_500),
     )
 }

@@ -69,6 +69,25 @@ TASKS: dict[str, Task] = {
             problems=("yeast", "enron"),
             metrics=("microlabel_accuracy", "multilabel_accuracy", "microlabel_f1"),
         ),
+        Task(
+            name="rules",
+            settings={
+                f"{loss}-{head}": {
+                    "loss": loss,
+                    "head": head,
+                    "n_rules": 100,
+                    "learning_rate": 0.3,
+                    "l2": 1.0,
+                }
+                for loss, head in (
+                    ("examplewise_logistic", "complete"),
+                    ("logistic", "complete"),
+                    ("logistic", "single"),
+                )
+            },
+            problems=("yeast", "enron", "medical"),
+            metrics=("multilabel_accuracy", "microlabel_accuracy"),
+        ),
     )
 }
 

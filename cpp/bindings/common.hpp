@@ -104,5 +104,6 @@ void init_rows(nb::module_& module);
 void init_leaf_rows(nb::module_& module);
 void init_graph(nb::module_& module);
 void init_boosting(nb::module_& module);
+void init_rules(nb::module_& module);
 
 }  // namespace ramify::bindings

@@ -266,3 +266,73 @@ class LabelGraph:
         gap_share: float,
         max_sweeps: int,
     ) -> tuple[float, float, float, float]: ...
+
+class RuleParams:
+    l2_regularization: float
+    l1_regularization: float
+    max_features: int
+    max_conditions: int
+    min_coverage: int
+    head_size: int
+    head_share: float
+    label_bins: int
+    direct_max_outputs: int
+    seed: int
+    n_threads: int
+    def __init__(self) -> None: ...
+
+class RuleColumns:
+    def __init__(self, binned: Binned) -> None: ...
+
+class InducedRule:
+    @property
+    def n_conditions(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def outputs(self) -> list[int]: ...
+    @property
+    def objectives(self) -> list[float]: ...
+    def write_conditions(
+        self, feature: NDArray[np.int32], op: NDArray[np.uint8], value: NDArray[np.float64]
+    ) -> None: ...
+    def write_rows(self, rows: NDArray[np.int32]) -> None: ...
+
+def induce_rule(
+    columns: RuleColumns,
+    gradient: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    coupling: NDArray[np.float64] | None,
+    counts: NDArray[np.int32],
+    params: RuleParams,
+) -> InducedRule: ...
+def find_head(
+    gradient: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    coupling: NDArray[np.float64] | None,
+    rows: NDArray[np.int32],
+    outputs: NDArray[np.int32] | None,
+    params: RuleParams,
+    head: NDArray[np.float64],
+) -> None: ...
+def add_rule_scores(
+    body_offsets: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    op: NDArray[np.uint8],
+    value: NDArray[np.float64],
+    head_offsets: NDArray[np.int64],
+    output: NDArray[np.int32],
+    score: NDArray[np.float64],
+    X: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def rule_coverage(
+    body_offsets: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    op: NDArray[np.uint8],
+    value: NDArray[np.float64],
+    X: NDArray[np.float64],
+    covers: NDArray[np.uint8],
+    n_threads: int,
+) -> None: ...

@@ -37,6 +37,8 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "GraphEnsembleClassifier": ITERATIVE,
     "BoostingRegressor": ROUNDED_GRADIENTS,
     "BoostingClassifier": ROUNDED_GRADIENTS,
+    "RuleRegressor": DRAWN_ROWS,
+    "RuleClassifier": DRAWN_ROWS,
 }
 
 

@@ -14,6 +14,8 @@ from ramify.estimators.forest_regressors import (
 )
 from ramify.estimators.graph import GraphClassifier, GraphEnsembleClassifier
 from ramify.estimators.persistence import load, save
+from ramify.estimators.rule_classifier import RuleClassifier
+from ramify.estimators.rule_regressor import RuleRegressor
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 from ramify.estimators.tuned_decoder import TunedDecoder
 
@@ -28,6 +30,8 @@ __all__ = [
     "GraphEnsembleClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RuleClassifier",
+    "RuleRegressor",
     "TreeClassifier",
     "TreeRegressor",
     "TunedDecoder",

@@ -23,6 +23,8 @@ from ramify.model import KERNELS
 
 T = TypeVar("T", bound=type)
 
+_DECODINGS = ("auto", "threshold", "known_label_set", "subset", "f1", "jaccard", "top_k")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -78,7 +80,7 @@ def _count_or_fraction(value: Any, low: int) -> bool:
 
 
 def _is_max_features(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and value in ("sqrt", "log2")):
+    if value is None or (isinstance(value, str) and value in ("sqrt", "log2", "log2+1")):
         return True
     return not isinstance(value, str) and _count_or_fraction(value, 1)
 
@@ -137,6 +139,12 @@ PARAMETERS: dict[str, Parameter] = {
         lambda v: _is_int(v, 1),
         "an integer >= 1",
     ),
+    "n_rules": Parameter(
+        "int",
+        "Number of rules, the default rule included.",
+        lambda v: _is_int(v, 1),
+        "an integer >= 1",
+    ),
     "graph": Parameter(
         "str, array-like of shape (n_edges, 2), networkx.Graph or GraphGenerator",
         "Graph over the labels. ``'spanning_tree'``: a maximum spanning tree of random weights;\n"
@@ -154,11 +162,61 @@ PARAMETERS: dict[str, Parameter] = {
         _is_loss,
         "'auto', a name or a Loss",
     ),
+    "huber_delta": Parameter(
+        "float",
+        "Where Huber's loss becomes linear, in standard deviations of an output if outputs are\n"
+        "normalised.",
+        lambda v: _is_real(v, 0.0) and v > 0,
+        "a finite number > 0",
+    ),
     "learning_rate": Parameter(
         "float",
         "Factor by which what a tree adds is shrunk. Smaller ones need more trees.",
         lambda v: _is_real(v, 0.0, 1.0) and v > 0,
         "a number in (0, 1]",
+    ),
+    "head": Parameter(
+        "{'complete', 'single', 'partial'}",
+        "For how many outputs a rule has scores: all of them, one, or `head_size`. A rule keeps\n"
+        "its outputs while it is refined.",
+        _is_one_of("complete", "single", "partial"),
+        "'complete', 'single' or 'partial'",
+        names=("complete", "single", "partial"),
+    ),
+    "head_size": Parameter(
+        "int or float",
+        "With ``head='partial'``: the number of outputs of a head, or, as a float, the share of\n"
+        "the largest gain of a single output that another must reach to be in the head.",
+        lambda v: _count_or_fraction(v, 1),
+        "an integer >= 1 or a share in (0, 1]",
+    ),
+    "step": Parameter(
+        "{'newton', 'guarded'}",
+        "``'guarded'`` halves the head of a rule until the loss of the training rows does not\n"
+        "rise; ``'newton'`` takes it as it is.",
+        _is_one_of("newton", "guarded"),
+        "'newton' or 'guarded'",
+        names=("newton", "guarded"),
+    ),
+    "label_bins": Parameter(
+        "int or None",
+        "Approximate the search for conditions, for many labels and a loss of whole rows: labels\n"
+        "whose scores would be alike share one, in this many bins for either sign. Heads are\n"
+        "exact in any case. None: exact search.",
+        lambda v: v is None or _is_int(v, 1),
+        "None or an integer >= 1",
+    ),
+    "max_conditions": Parameter(
+        "int or None",
+        "Largest number of conditions in a body; None: no limit.",
+        lambda v: v is None or _is_int(v, 1),
+        "None or an integer >= 1",
+    ),
+    "min_coverage": Parameter(
+        "int or float",
+        "Fewest rows of the sample that a rule covers; a float is a fraction of the rows.",
+        lambda v: _count_or_fraction(v, 1),
+        "an integer >= 1 or a fraction in (0, 1]",
     ),
     "projection": Parameter(
         "None, str, Projection or transformer",
@@ -311,12 +369,13 @@ PARAMETERS: dict[str, Parameter] = {
         "a finite number >= 0",
     ),
     "max_features": Parameter(
-        "int, float, 'sqrt', 'log2' or None",
-        "Number of features that are tried at each node, drawn anew for each; a float is a\n"
-        "fraction of them. If none of those can split the node, more are drawn. None: all.",
+        "int, float, 'sqrt', 'log2', 'log2+1' or None",
+        "Number of features that are tried at each node or refinement of a rule, drawn anew for\n"
+        "each; a float is a fraction of them, ``'log2+1'`` floor(log2(p - 1) + 1) of p. If none\n"
+        "of those can split a node, more are drawn. None: all.",
         _is_max_features,
-        "None, 'sqrt', 'log2', an integer >= 1 or a fraction in (0, 1]",
-        names=("sqrt", "log2"),
+        "None, 'sqrt', 'log2', 'log2+1', an integer >= 1 or a fraction in (0, 1]",
+        names=("sqrt", "log2", "log2+1"),
     ),
     "splitter": Parameter(
         "{'best', 'random'}",
@@ -360,6 +419,12 @@ PARAMETERS: dict[str, Parameter] = {
         "float",
         "Added to the weight (or curvature) by which the sum of gradients in a leaf is divided:\n"
         "leaves of few rows are drawn to 0.",
+        lambda v: _is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "l1_regularization": Parameter(
+        "float",
+        "Penalty of absolute scores: sums of gradients are moved towards zero by it.",
         lambda v: _is_real(v, 0.0),
         "a finite number >= 0",
     ),
@@ -459,6 +524,16 @@ PARAMETERS: dict[str, Parameter] = {
         _is_eval_metric,
         "None, a callable or one of " + ", ".join(map(repr, METRICS)),
         names=tuple(METRICS),
+    ),
+    "decoding": Parameter(
+        "str",
+        "How scores become label sets (multi-label problems): ``'threshold'``, the sign of each\n"
+        "label's score; ``'known_label_set'``, the best of the label sets seen in training;\n"
+        "``'subset'``, ``'f1'``, ``'jaccard'`` or ``'top_k'``, as in `ramify.decoding`, from\n"
+        "probabilities. ``'auto'``: known label sets for losses of whole rows, else thresholds.",
+        _is_one_of(*_DECODINGS),
+        "one of " + ", ".join(map(repr, _DECODINGS)),
+        names=_DECODINGS,
     ),
     "warm_start": Parameter(
         "bool",

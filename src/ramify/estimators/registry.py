@@ -17,6 +17,8 @@ from ramify.estimators.forest_regressors import (
     RandomForestRegressor,
 )
 from ramify.estimators.graph import GraphClassifier, GraphEnsembleClassifier
+from ramify.estimators.rule_classifier import RuleClassifier
+from ramify.estimators.rule_regressor import RuleRegressor
 from ramify.estimators.tree import TreeClassifier, TreeRegressor
 from ramify.estimators.tuned_decoder import TunedDecoder
 
@@ -35,6 +37,8 @@ ESTIMATORS: dict[str, Any] = {
         GraphEnsembleClassifier,
         BoostingRegressor,
         BoostingClassifier,
+        RuleRegressor,
+        RuleClassifier,
     )
 }
 

@@ -31,7 +31,7 @@ def tree_settings(
         min_samples_split=max(2, count(estimator.min_samples_split, n_rows)),
         min_samples_leaf=count(estimator.min_samples_leaf, n_rows),
         min_impurity_decrease=float(estimator.min_impurity_decrease),
-        max_features=_n_features(estimator.max_features, n_features),
+        max_features=feature_count(estimator.max_features, n_features),
         random_cuts=random_cuts,
         exact=estimator.max_bins is None,
         projection=projection,
@@ -44,9 +44,12 @@ def count(value: int | float, n_rows: int) -> int:
     return int(value) if isinstance(value, Integral) else int(np.ceil(value * n_rows))
 
 
-def _n_features(max_features: int | float | str | None, n_features: int) -> int:
+def feature_count(max_features: int | float | str | None, n_features: int) -> int:
+    """Give a number of features, of which there are `n_features`."""
     if max_features is None:
         return n_features
+    if max_features == "log2+1":
+        return int(np.log2(n_features - 1) + 1) if n_features > 1 else 1
     if max_features == "sqrt":
         return max(1, int(np.sqrt(n_features)))
     if max_features == "log2":

@@ -12,6 +12,7 @@ from ramify.model.label_graph import LabelGraph
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
 from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
+from ramify.model.rules import OPERATORS, Rule, RuleSet
 from ramify.model.storage import ModelFileError, read_model, write_model
 from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
 from ramify.model.trees import Trees, apply_trees
@@ -19,6 +20,7 @@ from ramify.model.trees import Trees, apply_trees
 __all__ = [
     "EXPLICIT",
     "KERNELS",
+    "OPERATORS",
     "STRUCTURE_DTYPES",
     "Aggregation",
     "BoostedModels",
@@ -33,6 +35,8 @@ __all__ = [
     "Leaves",
     "ModelFileError",
     "RowLeaves",
+    "Rule",
+    "RuleSet",
     "TrainingOutputs",
     "TreeStructure",
     "Trees",

@@ -29,11 +29,22 @@ from ramify.training.graph_solver import MarginProblem
 from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
 from ramify.training.progress import progress_bar
 from ramify.training.pruning import F_TEST_LEVELS
+from ramify.training.rule_losses import (
+    LABEL_LOSSES,
+    NUMBER_LOSSES,
+    Huber,
+    LabelLoss,
+    RuleLoss,
+    RuleTargets,
+)
+from ramify.training.rules import RuleLearner, RuleSettings
 from ramify.training.tree import TreeSettings, fit_tree
 from ramify.training.validation import cross_validated_level
 
 __all__ = [
     "F_TEST_LEVELS",
+    "LABEL_LOSSES",
+    "NUMBER_LOSSES",
     "Booster",
     "BoostingLoop",
     "BoostingProgress",
@@ -44,12 +55,18 @@ __all__ = [
     "ForestGrower",
     "ForestSettings",
     "GraphTask",
+    "Huber",
     "LabelData",
+    "LabelLoss",
     "MarginProblem",
     "Member",
     "ModelBooster",
     "OutOfBag",
     "Race",
+    "RuleLearner",
+    "RuleLoss",
+    "RuleSettings",
+    "RuleTargets",
     "StoppingRule",
     "TrainingData",
     "TreeSettings",

@@ -1,0 +1,212 @@
+// Inducing rules, their heads, and predicting with them.
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+
+#include "bindings/binned.hpp"
+#include "ramify/rules.hpp"
+
+namespace ramify::bindings {
+
+namespace {
+
+RuleStatistics view_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
+                       const std::optional<Vector<double>>& coupling) {
+    RuleStatistics view;
+    view.n_rows = length(gradient);
+    require(gradient.shape(1) >= 1 && gradient.shape(1) < INT32_MAX - 16,
+            "there must be at least one output");
+    view.n_outputs = static_cast<int32_t>(gradient.shape(1));
+    require(length(diagonal) == view.n_rows && diagonal.shape(1) == gradient.shape(1),
+            "diagonal must have the shape of gradient");
+    view.gradient = gradient.data();
+    view.diagonal = diagonal.data();
+    if (coupling) {
+        require_length(*coupling, view.n_rows, "coupling");
+        view.coupling = coupling->data();
+    }
+    return view;
+}
+
+void check_params(const RuleParams& params) {
+    require(std::isfinite(params.l2_regularization) && params.l2_regularization >= 0.0,
+            "l2_regularization must be finite and not negative");
+    require(std::isfinite(params.l1_regularization) && params.l1_regularization >= 0.0,
+            "l1_regularization must be finite and not negative");
+    require(params.max_conditions >= -1, "max_conditions must be -1 (no limit) or at least 0");
+    require(params.min_coverage >= 1, "min_coverage must be at least 1");
+    require(params.head_size >= 0, "head_size must be 0 (all outputs) or at least 1");
+    require(params.head_share >= 0.0 && params.head_share <= 1.0,
+            "head_share must be between 0 and 1");
+    require(params.label_bins >= 0, "label_bins must be 0 (none) or at least 1");
+    require_threads(params.n_threads);
+}
+
+// Keeps the binned features alive, and their sparse columns transposed.
+class Columns {
+  public:
+    explicit Columns(nb::object binned)
+        : binned_(binned), columns_(nb::cast<const Binned&>(binned).view()) {}
+    const RuleColumns& get() const { return columns_; }
+
+  private:
+    nb::object binned_;
+    RuleColumns columns_;
+};
+
+InducedRule induce(const Columns& columns, const Matrix<double>& gradient,
+                   const Matrix<double>& diagonal, const std::optional<Vector<double>>& coupling,
+                   const Vector<int32_t>& counts, const RuleParams& params) {
+    const BinnedView& binned = columns.get().binned();
+    const RuleStatistics statistics = view_of(gradient, diagonal, coupling);
+    require(statistics.n_rows == binned.n_rows, "gradient must have a row per row of X");
+    require_length(counts, binned.n_rows, "counts");
+    check_params(params);
+    require(params.max_features >= 1 && params.max_features <= binned.n_features,
+            "max_features must be between 1 and the number of features");
+    return without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(params.n_threads, interrupt);
+        return induce_rule(columns.get(), statistics, counts.data(), params, team);
+    });
+}
+
+void head_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
+             const std::optional<Vector<double>>& coupling, const Vector<int32_t>& rows,
+             const std::optional<Vector<int32_t>>& outputs, const RuleParams& params,
+             OutVector<double> head) {
+    const RuleStatistics statistics = view_of(gradient, diagonal, coupling);
+    check_params(params);
+    require_range(rows, 0, statistics.n_rows, "rows");
+    if (outputs) require_range(*outputs, 0, statistics.n_outputs, "outputs");
+    const int64_t n_head = outputs ? length(*outputs) : statistics.n_outputs;
+    require_length(head, n_head, "head");
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(params.n_threads, interrupt);
+        find_head(statistics, rows.data(), length(rows), outputs ? outputs->data() : nullptr,
+                  static_cast<int32_t>(n_head), params, team, head.data());
+    });
+}
+
+RuleSetView rules_of(const Vector<int64_t>& body_offsets, const Vector<int32_t>& feature,
+                     const Vector<uint8_t>& op, const Vector<double>& value, int64_t n_features) {
+    RuleSetView rules;
+    rules.n_rules = length(body_offsets) - 1;
+    require_offsets(body_offsets, length(feature), "body_offsets");
+    require_range(feature, 0, n_features, "feature");
+    require_length(op, length(feature), "op");
+    require_range(op, 0, kRuleOperators, "op");
+    require_length(value, length(feature), "value");
+    rules.body_offsets = body_offsets.data();
+    rules.feature = feature.data();
+    rules.op = op.data();
+    rules.value = value.data();
+    return rules;
+}
+
+void add_scores(const Vector<int64_t>& body_offsets, const Vector<int32_t>& feature,
+                const Vector<uint8_t>& op, const Vector<double>& value,
+                const Vector<int64_t>& head_offsets, const Vector<int32_t>& output,
+                const Vector<double>& score, const Matrix<double>& X, OutMatrix<double> scores,
+                int n_threads) {
+    require_threads(n_threads);
+    const int64_t n_features = static_cast<int64_t>(X.shape(1));
+    const int64_t n_outputs = static_cast<int64_t>(scores.shape(1));
+    RuleSetView rules = rules_of(body_offsets, feature, op, value, n_features);
+    require_length(head_offsets, rules.n_rules + 1, "head_offsets");
+    require_offsets(head_offsets, length(output), "head_offsets");
+    require_range(output, 0, n_outputs, "output");
+    require_length(score, length(output), "score");
+    require_length(scores, length(X), "scores");
+    rules.head_offsets = head_offsets.data();
+    rules.output = output.data();
+    rules.score = score.data();
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        add_rule_scores(rules, X.data(), length(X), n_features, n_outputs, scores.data(), team);
+    });
+}
+
+void coverage(const Vector<int64_t>& body_offsets, const Vector<int32_t>& feature,
+              const Vector<uint8_t>& op, const Vector<double>& value, const Matrix<double>& X,
+              OutMatrix<uint8_t> covers, int n_threads) {
+    require_threads(n_threads);
+    const int64_t n_features = static_cast<int64_t>(X.shape(1));
+    const RuleSetView rules = rules_of(body_offsets, feature, op, value, n_features);
+    require(length(covers) == length(X) && static_cast<int64_t>(covers.shape(1)) == rules.n_rules,
+            "covers must have shape (n_rows, n_rules)");
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        find_rule_coverage(rules, X.data(), length(X), n_features, covers.data(), team);
+    });
+}
+
+void write_conditions(const InducedRule& rule, OutVector<int32_t> feature, OutVector<uint8_t> op,
+                      OutVector<double> value) {
+    const int64_t n = static_cast<int64_t>(rule.conditions.size());
+    require_length(feature, n, "feature");
+    require_length(op, n, "op");
+    require_length(value, n, "value");
+    for (int64_t i = 0; i < n; ++i) {
+        feature.data()[i] = rule.conditions[i].feature;
+        op.data()[i] = static_cast<uint8_t>(rule.conditions[i].op);
+        value.data()[i] = rule.conditions[i].value;
+    }
+}
+
+void write_rows(const InducedRule& rule, OutVector<int32_t> rows) {
+    require_length(rows, static_cast<int64_t>(rule.rows.size()), "rows");
+    std::copy(rule.rows.begin(), rule.rows.end(), rows.data());
+}
+
+}  // namespace
+
+void init_rules(nb::module_& module) {
+    nb::class_<RuleParams>(module, "RuleParams", "Parameters of one rule.")
+        .def(nb::init<>())
+        .def_rw("l2_regularization", &RuleParams::l2_regularization)
+        .def_rw("l1_regularization", &RuleParams::l1_regularization)
+        .def_rw("max_features", &RuleParams::max_features)
+        .def_rw("max_conditions", &RuleParams::max_conditions)
+        .def_rw("min_coverage", &RuleParams::min_coverage)
+        .def_rw("head_size", &RuleParams::head_size)
+        .def_rw("head_share", &RuleParams::head_share)
+        .def_rw("label_bins", &RuleParams::label_bins)
+        .def_rw("direct_max_outputs", &RuleParams::direct_max_outputs)
+        .def_rw("seed", &RuleParams::seed)
+        .def_rw("n_threads", &RuleParams::n_threads);
+
+    nb::class_<Columns>(module, "RuleColumns", "Binned features, read column by column.")
+        .def(nb::init<nb::object>(), nb::arg("binned"));
+
+    nb::class_<InducedRule>(module, "InducedRule", "A rule as it left the inducer.")
+        .def_prop_ro("n_conditions", [](const InducedRule& r) { return r.conditions.size(); })
+        .def_prop_ro("n_rows", [](const InducedRule& r) { return r.rows.size(); })
+        .def_ro("outputs", &InducedRule::outputs)
+        .def_ro("objectives", &InducedRule::objectives)
+        .def("write_conditions", &write_conditions, nb::arg("feature").noconvert(),
+             nb::arg("op").noconvert(), nb::arg("value").noconvert())
+        .def("write_rows", &write_rows, nb::arg("rows").noconvert());
+
+    module.def("induce_rule", &induce, nb::arg("columns"), nb::arg("gradient").noconvert(),
+               nb::arg("diagonal").noconvert(), nb::arg("coupling").noconvert().none(),
+               nb::arg("counts").noconvert(), nb::arg("params"),
+               "Refine a rule greedily on the rows with a positive count.");
+    module.def("find_head", &head_of, nb::arg("gradient").noconvert(),
+               nb::arg("diagonal").noconvert(), nb::arg("coupling").noconvert().none(),
+               nb::arg("rows").noconvert(), nb::arg("outputs").noconvert().none(),
+               nb::arg("params"), nb::arg("head").noconvert(),
+               "Find the scores that minimise the objective over the given rows.");
+    module.def("add_rule_scores", &add_scores, nb::arg("body_offsets").noconvert(),
+               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
+               nb::arg("value").noconvert(), nb::arg("head_offsets").noconvert(),
+               nb::arg("output").noconvert(), nb::arg("score").noconvert(),
+               nb::arg("X").noconvert(), nb::arg("scores").noconvert(), nb::arg("n_threads"),
+               "Add the heads of the rules that cover each row to its scores.");
+    module.def("rule_coverage", &coverage, nb::arg("body_offsets").noconvert(),
+               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
+               nb::arg("value").noconvert(), nb::arg("X").noconvert(),
+               nb::arg("covers").noconvert(), nb::arg("n_threads"),
+               "Tell which rules cover each row.");
+}
+
+}  // namespace ramify::bindings

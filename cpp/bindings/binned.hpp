@@ -1,0 +1,159 @@
+// Binned features as Python hands them over, for every part of the core that reads them.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "bindings/common.hpp"
+#include "ramify/data.hpp"
+
+namespace ramify::bindings {
+
+// Binned features, checked once; holds on to the arrays that Python owns.
+class Binned {
+  public:
+    Binned(int64_t n_rows, Vector<uint8_t> is_categorical, Vector<int64_t> bin_offsets,
+           Vector<double> bin_low, Vector<double> bin_high, Vector<int32_t> dense_features,
+           std::optional<Cube<uint8_t>> codes_u8, std::optional<Cube<uint32_t>> codes_u32,
+           Vector<int32_t> sparse_features, Vector<uint32_t> sparse_default,
+           Vector<int64_t> sparse_indptr, Vector<int32_t> sparse_slot,
+           Vector<uint32_t> sparse_code)
+        : is_categorical_(is_categorical),
+          bin_offsets_(bin_offsets),
+          bin_low_(bin_low),
+          bin_high_(bin_high),
+          dense_features_(dense_features),
+          codes_u8_(codes_u8),
+          codes_u32_(codes_u32),
+          sparse_features_(sparse_features),
+          sparse_default_(sparse_default),
+          sparse_indptr_(sparse_indptr),
+          sparse_slot_(sparse_slot),
+          sparse_code_(sparse_code) {
+        const int64_t p = length(is_categorical);
+        require(n_rows >= 1 && n_rows < INT32_MAX, "n_rows must be in [1, 2**31 - 1)");
+        require(p >= 1 && p < INT32_MAX, "there must be at least one feature");
+        require_length(bin_offsets, p + 1, "bin_offsets");
+        require_offsets(bin_offsets, length(bin_low), "bin_offsets");
+        require_length(bin_high, length(bin_low), "bin_high");
+        require(length(dense_features) + length(sparse_features) == p,
+                "every feature must be stored once, dense or sparse");
+        require_range(dense_features, 0, p, "dense_features");
+        require_range(sparse_features, 0, p, "sparse_features");
+        std::vector<uint8_t> stored(p, 0);
+        for (int64_t i = 0; i < length(dense_features); ++i) ++stored[dense_features.data()[i]];
+        for (int64_t i = 0; i < length(sparse_features); ++i) ++stored[sparse_features.data()[i]];
+        for (uint8_t times : stored)
+            require(times == 1, "every feature must be stored once, dense or sparse");
+        view_.n_rows = n_rows;
+        view_.n_features = static_cast<int32_t>(p);
+        view_.is_categorical = is_categorical.data();
+        view_.bin_offsets = bin_offsets.data();
+        view_.bin_low = bin_low.data();
+        view_.bin_high = bin_high.data();
+        view_.n_dense = static_cast<int32_t>(length(dense_features));
+        view_.dense_features = dense_features.data();
+        without_gil([&](Interrupt& interrupt) {
+            check_dense(interrupt);
+            check_sparse(interrupt);
+        });
+    }
+
+    const BinnedView& view() const { return view_; }
+
+  private:
+    template <typename Code>
+    void check_codes(const Cube<Code>& codes, uint32_t missing, Interrupt& interrupt) {
+        const int64_t n = view_.n_rows;
+        require(length(codes) == (view_.n_dense + kTileFeatures - 1) / kTileFeatures &&
+                    static_cast<int64_t>(codes.shape(1)) == n && codes.shape(2) == kTileFeatures,
+                "codes must have shape (ceil(n_dense / 4), n_rows, 4)");
+        const Code* tile = codes.data();
+        for (int32_t first = 0; first < view_.n_dense; first += kTileFeatures) {
+            interrupt.check();
+            // Unused lanes hold 0, like those of a feature with one bin.
+            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, bad[kTileFeatures] = {};
+            const int n_lanes = std::min(kTileFeatures, view_.n_dense - first);
+            for (int lane = 0; lane < n_lanes; ++lane) {
+                const int64_t bins = view_.n_bins(view_.dense_features[first + lane]);
+                require(bins <= int64_t{missing}, "a feature has more bins than codes");
+                n_bins[lane] = static_cast<Code>(bins);
+            }
+            for (int64_t row = 0; row < n; ++row, tile += kTileFeatures)
+                for (int lane = 0; lane < kTileFeatures; ++lane)
+                    bad[lane] |= (tile[lane] >= n_bins[lane]) & (tile[lane] != Code(missing));
+            for (int lane = 0; lane < n_lanes; ++lane)
+                require(!bad[lane], "a code of feature " +
+                                        std::to_string(view_.dense_features[first + lane]) +
+                                        " is not one of its bins");
+        }
+    }
+
+    void check_dense(Interrupt& interrupt) {
+        if (view_.n_dense == 0) return;
+        require(codes_u8_.has_value() != codes_u32_.has_value(),
+                "dense codes must be given once, as uint8 or as uint32");
+        if (codes_u8_) {
+            check_codes(*codes_u8_, kMissingU8, interrupt);
+            view_.codes_u8 = codes_u8_->data();
+        } else {
+            check_codes(*codes_u32_, kMissingU32, interrupt);
+            view_.codes_u32 = codes_u32_->data();
+        }
+    }
+
+    void check_sparse(Interrupt& interrupt) {
+        const int64_t n_sparse = length(sparse_features_), nnz = length(sparse_slot_);
+        require_length(sparse_default_, n_sparse, "sparse_default");
+        require_length(sparse_indptr_, view_.n_rows + 1, "sparse_indptr");
+        require_offsets(sparse_indptr_, nnz, "sparse_indptr");
+        require_length(sparse_code_, nnz, "sparse_code");
+        require_range(sparse_slot_, 0, n_sparse, "sparse_slot");
+        auto is_bin = [&](int64_t slot, uint32_t code) {
+            return code == kMissingU32 || code < view_.n_bins(sparse_features_.data()[slot]);
+        };
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            require(is_bin(slot, sparse_default_.data()[slot]),
+                    "a default code is not one of its feature's bins");
+        is_two_valued_.resize(n_sparse);
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            is_two_valued_[slot] = view_.n_bins(sparse_features_.data()[slot]) <= 2 &&
+                                   sparse_default_.data()[slot] != kMissingU32;
+        const int32_t* slots = sparse_slot_.data();
+        for (int64_t row = 0; row < view_.n_rows; ++row) {
+            if (row % 4096 == 0) interrupt.check();
+            for (int64_t e = sparse_indptr_.data()[row]; e < sparse_indptr_.data()[row + 1]; ++e) {
+                require(e == sparse_indptr_.data()[row] || slots[e] > slots[e - 1],
+                        "sparse_slot must rise within a row");
+                const uint32_t code = sparse_code_.data()[e];
+                if (code == kMissingU32) is_two_valued_[slots[e]] = 0;
+                require(is_bin(slots[e], code) && code != sparse_default_.data()[slots[e]],
+                        "a sparse code is not one of its feature's bins, or is its default");
+            }
+        }
+        view_.n_sparse = static_cast<int32_t>(n_sparse);
+        view_.sparse_features = sparse_features_.data();
+        view_.sparse_default = sparse_default_.data();
+        view_.sparse_indptr = sparse_indptr_.data();
+        view_.sparse_slot = slots;
+        view_.sparse_code = sparse_code_.data();
+        view_.is_two_valued = is_two_valued_.data();
+    }
+
+    Vector<uint8_t> is_categorical_;
+    Vector<int64_t> bin_offsets_;
+    Vector<double> bin_low_, bin_high_;
+    Vector<int32_t> dense_features_;
+    std::optional<Cube<uint8_t>> codes_u8_;
+    std::optional<Cube<uint32_t>> codes_u32_;
+    Vector<int32_t> sparse_features_;
+    Vector<uint32_t> sparse_default_;
+    Vector<int64_t> sparse_indptr_;
+    Vector<int32_t> sparse_slot_;
+    Vector<uint32_t> sparse_code_;
+    std::vector<uint8_t> is_two_valued_;
+    BinnedView view_;
+};
+
+}  // namespace ramify::bindings

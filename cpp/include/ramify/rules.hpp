@@ -1,0 +1,129 @@
+// Boosted rules (paper 002): refining one rule, its head, and predicting with many.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ramify/data.hpp"
+#include "ramify/parallel.hpp"
+
+namespace ramify {
+
+enum class RuleOperator : uint8_t {
+    at_most = 0,
+    above = 1,
+    equal = 2,
+    not_equal = 3,
+    missing = 4,
+    known = 5,
+};
+constexpr int kRuleOperators = 6;
+
+// Derivatives of the loss of every row, weights included. The Hessian of row n is
+//     diag(diagonal[n]) - coupling[n] * gradient[n] gradient[n]',
+// without the second term if the loss is decomposable (coupling is null).
+struct RuleStatistics {
+    int64_t n_rows = 0;
+    int32_t n_outputs = 0;
+    const double* gradient = nullptr;  // (n_rows, n_outputs)
+    const double* diagonal = nullptr;  // (n_rows, n_outputs)
+    const double* coupling = nullptr;  // (n_rows,) or null
+};
+
+struct RuleParams {
+    double l2_regularization = 0.0;
+    double l1_regularization = 0.0;
+    int64_t max_features = 1;     // drawn anew for every refinement
+    int64_t max_conditions = -1;  // -1: no limit
+    int64_t min_coverage = 1;     // draws of the sample that a rule must cover
+    int64_t head_size = 0;        // 0: all outputs; otherwise the number of outputs in a head
+    double head_share = 0.0;      // above 0: outputs whose gain is this share of the largest
+    int64_t label_bins = 0;       // 0: none; otherwise bins for either sign of the scores
+    // Systems of more outputs than this are solved by conjugate gradients, others by Cholesky.
+    int64_t direct_max_outputs = 32;
+    uint64_t seed = 0;
+    int32_t n_threads = 1;
+};
+
+// One condition: in values for prediction, in codes for the training rows.
+struct RuleCondition {
+    int32_t feature = 0;
+    RuleOperator op = RuleOperator::known;
+    double value = 0.0;  // threshold or category code
+    uint32_t code = 0;   // at_most and above: the last bin below the threshold
+};
+
+struct InducedRule {
+    std::vector<RuleCondition> conditions;
+    std::vector<int32_t> outputs;    // of the head, ascending; empty: all
+    std::vector<double> objectives;  // (14) on the sample after each refinement, falling
+    std::vector<int32_t> rows;       // training rows that the body covers, ascending
+};
+
+// Reads codes of single features; sparse ones are transposed once.
+class RuleColumns {
+  public:
+    explicit RuleColumns(const BinnedView& binned);
+
+    const BinnedView& binned() const { return binned_; }
+    bool is_sparse(int32_t feature) const { return slot_[feature] < 0; }
+    // Calls take(row, code) for the listed rows of a sparse feature; missing is kMissingU32.
+    template <typename Take>
+    void for_listed(int32_t feature, Take&& take) const {
+        const int32_t slot = -1 - slot_[feature];
+        for (int64_t e = offsets_[slot]; e < offsets_[slot + 1]; ++e) take(rows_[e], codes_[e]);
+    }
+    uint32_t default_code(int32_t feature) const {
+        return binned_.sparse_default[-1 - slot_[feature]];
+    }
+    // Code of a row of a dense feature.
+    uint32_t code(int32_t feature, int64_t row) const {
+        const int32_t place = slot_[feature];
+        const int64_t at = ((place / kTileFeatures) * binned_.n_rows + row) * kTileFeatures +
+                           place % kTileFeatures;
+        if (binned_.codes_u32 != nullptr) return binned_.codes_u32[at];
+        const uint32_t code = binned_.codes_u8[at];
+        return code == kMissingU8 ? kMissingU32 : code;
+    }
+    // Keeps the rows (ascending) that satisfy the condition.
+    void filter(const RuleCondition& condition, std::vector<int32_t>& rows) const;
+
+  private:
+    BinnedView binned_;
+    std::vector<int32_t> slot_;  // (n_features,) place among the dense, or -1 - place if sparse
+    std::vector<int64_t> offsets_;
+    std::vector<int32_t> rows_;
+    std::vector<uint32_t> codes_;
+};
+
+// Alg. 3: refines a rule greedily on the rows with a positive count.
+InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
+                        const int32_t* counts, const RuleParams& params, ThreadTeam& team);
+
+// Alg. 2: solves (16), or (17) where outputs do not depend on each other, for the given outputs
+// (null: all of them) over the given rows. Outputs without curvature get 0.
+void find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
+               const int32_t* outputs, int32_t n_head, const RuleParams& params, ThreadTeam& team,
+               double* head);
+
+struct RuleSetView {
+    int64_t n_rules = 0;
+    const int64_t* body_offsets = nullptr;  // (n_rules + 1,)
+    const int32_t* feature = nullptr;
+    const uint8_t* op = nullptr;
+    const double* value = nullptr;
+    const int64_t* head_offsets = nullptr;  // (n_rules + 1,)
+    const int32_t* output = nullptr;
+    const double* score = nullptr;
+};
+
+// scores (n_rows, n_outputs) += heads of the rules that cover each row of X (n_rows, n_features).
+void add_rule_scores(const RuleSetView& rules, const double* X, int64_t n_rows, int64_t n_features,
+                     int64_t n_outputs, double* scores, ThreadTeam& team);
+
+// covers (n_rows, n_rules) = whether each rule covers each row.
+void find_rule_coverage(const RuleSetView& rules, const double* X, int64_t n_rows,
+                        int64_t n_features, uint8_t* covers, ThreadTeam& team);
+
+}  // namespace ramify

@@ -1,0 +1,114 @@
+// Scores conditions where outputs do not depend on each other (17): complete, single-output and
+// partial heads.
+#include <numeric>
+
+#include "rule_search.hpp"
+
+namespace ramify {
+
+namespace {
+
+Penalty penalty_of(const RuleParams& params) {
+    return {params.l2_regularization, params.l1_regularization};
+}
+
+// Sums the gains of the outputs that a partial head would have, and lists them if asked to.
+double choose_outputs(const std::vector<double>& gains, const RuleParams& params,
+                      std::vector<int32_t>& order, std::vector<int32_t>* chosen) {
+    const int64_t n = static_cast<int64_t>(gains.size());
+    double sum = 0.0;
+    if (params.head_share > 0.0) {
+        const double least = params.head_share * *std::max_element(gains.begin(), gains.end());
+        if (chosen != nullptr) chosen->clear();
+        for (int32_t k = 0; k < n; ++k) {
+            if (gains[k] < least || gains[k] <= 0.0) continue;
+            sum += gains[k];
+            if (chosen != nullptr) chosen->push_back(k);
+        }
+        return sum;
+    }
+    const int64_t size = std::min(params.head_size, n);
+    if (size == 1) {
+        const auto best = std::max_element(gains.begin(), gains.end());
+        if (chosen != nullptr) chosen->assign(1, static_cast<int32_t>(best - gains.begin()));
+        return *best;
+    }
+    order.resize(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + size, order.end(), [&](int32_t a, int32_t b) {
+        return gains[a] != gains[b] ? gains[a] > gains[b] : a < b;
+    });
+    for (int64_t i = 0; i < size; ++i) sum += gains[order[i]];
+    if (chosen != nullptr) {
+        chosen->assign(order.begin(), order.begin() + size);
+        std::sort(chosen->begin(), chosen->end());
+    }
+    return sum;
+}
+
+class DiagonalScorer {
+  public:
+    DiagonalScorer(const SearchRows& rows, bool chooses_outputs, const RuleParams& params,
+                   Refinement& best)
+        : rows_(rows),
+          chooses_(chooses_outputs),
+          params_(params),
+          best_(best),
+          kernels_(rule_kernels()),
+          sums_(2 * rows.n_outputs),
+          total_(rows.total.begin(), rows.total.end()),
+          gains_(chooses_outputs ? rows.n_outputs : 0) {}
+
+    void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
+    void add(const int32_t* positions, int64_t n) {
+        kernels_.add_rows(rows_.values.data(), 2 * rows_.n_outputs, positions, n, sums_.data());
+    }
+    void set_known() { total_ = sums_; }
+    void subtract_known() {
+        for (size_t k = 0; k < total_.size(); ++k) total_[k] -= sums_[k];
+    }
+    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
+               int64_t other_draws) {
+        if (draws >= params_.min_coverage) score(op, group, false);
+        if (other_draws >= params_.min_coverage) score(other, group, true);
+    }
+
+  private:
+    void score(RuleOperator op, int32_t group, bool complement) {
+        double* gains = chooses_ ? gains_.data() : nullptr;
+        double gain =
+            kernels_.diagonal_gains(sums_.data(), total_.data(), complement, rows_.dust.data(),
+                                    rows_.n_outputs, penalty_of(params_), gains);
+        if (chooses_) gain = choose_outputs(gains_, params_, order_, nullptr);
+        if (!(gain > best_.gain * kBetter)) return;
+        best_.gain = gain;
+        best_.op = op;
+        best_.group = group;
+        if (chooses_) choose_outputs(gains_, params_, order_, &best_.outputs);
+    }
+
+    const SearchRows& rows_;
+    const bool chooses_;
+    const RuleParams& params_;
+    Refinement& best_;
+    const RuleKernels& kernels_;
+    AlignedVector<double> sums_, total_;
+    std::vector<double> gains_;
+    std::vector<int32_t> order_;
+};
+
+}  // namespace
+
+void search_diagonal(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
+                     int64_t n_draws, bool chooses_outputs, const RuleParams& params,
+                     Refinement& best) {
+    DiagonalScorer scorer(rows, chooses_outputs, params, best);
+    scan_groups(groups, is_categorical, n_draws, scorer);
+}
+
+double diagonal_gain(const SearchRows& rows, const RuleParams& params) {
+    return rule_kernels().diagonal_gains(rows.total.data(), nullptr, false, rows.dust.data(),
+                                         rows.n_outputs, penalty_of(params), nullptr);
+}
+
+}  // namespace ramify

@@ -1,0 +1,110 @@
+// Groups of covered rows by the value of one feature.
+#include "rule_search.hpp"
+
+namespace ramify {
+
+CoveredRows::CoveredRows(const int32_t* counts, int64_t n_rows) : place(n_rows, -1) {
+    for (int64_t row = 0; row < n_rows; ++row) {
+        if (counts[row] <= 0) continue;
+        place[row] = static_cast<int32_t>(rows.size());
+        positions.push_back(place[row]);
+        rows.push_back(static_cast<int32_t>(row));
+        draws.push_back(counts[row]);
+        n_draws += counts[row];
+    }
+}
+
+void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condition) {
+    std::vector<int32_t> kept = rows;
+    columns.filter(condition, kept);
+    std::vector<int32_t> kept_draws(kept.size());
+    n_draws = 0;
+    for (size_t i = 0; i < kept.size(); ++i) {
+        kept_draws[i] = draws[place[kept[i]]];
+        n_draws += kept_draws[i];
+    }
+    for (int32_t row : rows) place[row] = -1;
+    for (size_t i = 0; i < kept.size(); ++i) place[kept[i]] = static_cast<int32_t>(i);
+    rows = std::move(kept);
+    draws = std::move(kept_draws);
+    positions.resize(rows.size());
+}
+
+void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {
+    listed_.clear();
+    bins_.clear();
+    const int64_t n_bins = columns.binned().n_bins(feature);
+    bin_rows_.assign(n_bins + 1, 0);
+    bin_draws_.assign(n_bins + 1, 0);
+    if (columns.is_sparse(feature))
+        find_sparse(columns, feature, covered);
+    else
+        find_dense(columns, feature, covered);
+}
+
+void FeatureGroups::find_dense(const RuleColumns& columns, int32_t feature,
+                               const CoveredRows& covered) {
+    const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
+    const int64_t n = covered.size();
+    bins_.resize(n);
+    for (int64_t i = 0; i < n; ++i) {
+        bins_[i] = std::min(columns.code(feature, covered.rows[i]), n_bins);
+        ++bin_rows_[bins_[i]];
+        bin_draws_[bins_[i]] += covered.draws[i];
+    }
+    listed_ = covered.positions;
+    sort(n_bins, 0, -1, 0, covered);
+}
+
+void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
+                                const CoveredRows& covered) {
+    const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
+    int64_t listed_draws = 0;
+    columns.for_listed(feature, [&](int32_t row, uint32_t code) {
+        const int32_t position = covered.place[row];
+        if (position < 0) return;
+        const uint32_t bin = std::min(code, n_bins);
+        listed_.push_back(position);
+        bins_.push_back(bin);
+        ++bin_rows_[bin];
+        bin_draws_[bin] += covered.draws[position];
+        listed_draws += covered.draws[position];
+    });
+    const int64_t n_unlisted = covered.size() - static_cast<int64_t>(listed_.size());
+    const int64_t unlisted = std::min(columns.default_code(feature), n_bins);
+    sort(n_bins, n_unlisted, unlisted, covered.n_draws - listed_draws, covered);
+}
+
+// A counting sort of the listed rows by bin, without those of the pivot.
+void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin,
+                         int64_t unlisted_draws, const CoveredRows&) {
+    if (n_unlisted > 0) {
+        bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
+        bin_draws_[unlisted_bin] += unlisted_draws;
+    }
+    int64_t pivot_bin = unlisted_bin;
+    if (n_unlisted == 0)
+        pivot_bin = std::max_element(bin_rows_.begin(), bin_rows_.end()) - bin_rows_.begin();
+    codes.clear();
+    draws.clear();
+    offsets.assign(1, 0);
+    group_of_.resize(n_bins + 1);
+    for (int64_t bin = 0; bin <= n_bins; ++bin) {
+        if (bin_rows_[bin] == 0 && bin < n_bins) continue;
+        group_of_[bin] = static_cast<int32_t>(codes.size());
+        if (bin == pivot_bin) pivot = group_of_[bin];
+        offsets.push_back(offsets.back() + (bin == pivot_bin ? 0 : bin_rows_[bin]));
+        draws.push_back(bin_draws_[bin]);
+        if (bin < n_bins) codes.push_back(static_cast<uint32_t>(bin));
+    }
+    n_groups = static_cast<int32_t>(codes.size());
+    n_missing = bin_rows_[n_bins];
+    positions.resize(offsets.back());
+    // From here on bin_draws_ is where the next row of a bin goes.
+    for (int64_t bin = 0; bin <= n_bins; ++bin)
+        if (bin_rows_[bin] > 0 || bin == n_bins) bin_draws_[bin] = offsets[group_of_[bin]];
+    for (size_t i = 0; i < listed_.size(); ++i)
+        if (bins_[i] != pivot_bin) positions[bin_draws_[bins_[i]]++] = listed_[i];
+}
+
+}  // namespace ramify

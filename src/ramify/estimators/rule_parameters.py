@@ -1,0 +1,55 @@
+"""What parameters that rule learners share with others mean to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ramify.estimators.parameters import PARAMETERS, Parameter
+
+
+def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:
+    """Declare the parameters that rules read otherwise than trees do.
+
+    Parameters
+    ----------
+    losses : iterable of str
+        The names of losses that the learner has.
+    loss_doc : str
+        What they are.
+    """
+    names = tuple(losses)
+    choices = ", ".join(map(repr, names))
+
+    def documented_as(name: str, doc: str) -> Parameter:
+        declared = PARAMETERS[name]
+        return Parameter(declared.type, doc, declared.accepts, declared.expected, declared.names)
+
+    return {
+        "loss": Parameter(
+            f"{{{choices}}}",
+            loss_doc,
+            lambda value: isinstance(value, str) and value in names,
+            f"one of {choices}",
+            names=names,
+        ),
+        "learning_rate": documented_as(
+            "learning_rate", "Factor of every head (shrinkage); the default rule is not shrunk."
+        ),
+        "l2_regularization": documented_as("l2_regularization", "Penalty of squared scores (15)."),
+        "bootstrap": documented_as(
+            "bootstrap",
+            "Whether each rule is refined on a bootstrap sample of the rows, or on all of them;\n"
+            "its head is fitted to all rows it covers in any case.",
+        ),
+        "early_stopping": documented_as(
+            "early_stopping",
+            "Whether to stop when ``n_iter_no_change`` rules have not lowered the loss of\n"
+            "held-out rows; rules after the least loss are dropped.",
+        ),
+        "validation_fraction": documented_as(
+            "validation_fraction", "Share of the rows to hold out for early stopping."
+        ),
+        "n_iter_no_change": documented_as(
+            "n_iter_no_change", "Rules without a smaller loss after which early stopping stops."
+        ),
+    }

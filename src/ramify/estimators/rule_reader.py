@@ -1,0 +1,165 @@
+"""Rules in the user's terms: names of features, categories and outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.model import OPERATORS, RuleSet
+
+
+class RuleReader:
+    """Names, bodies and heads of the rules of one fitted model.
+
+    Parameters
+    ----------
+    model : RuleClassifier or RuleRegressor
+        Fitted.
+    decimals : int, default=4
+        Significant digits in sentences.
+
+    Attributes
+    ----------
+    rules : RuleSet
+    feature_names : list of str
+    value_names : list of str
+        One per channel: the output's name, with ``=class`` if the output has classes.
+    """
+
+    def __init__(self, model: Any, decimals: int = 4) -> None:
+        check_is_fitted(model)
+        self.rules: RuleSet = model._rules
+        self._categories = model._features.categories
+        self._decimals = decimals
+        names = model._features.names
+        n_features = int(model.n_features_in_)
+        self.feature_names = [f"x{j}" for j in range(n_features)] if names is None else list(names)
+        self.value_names = _value_names(model)
+
+    def condition_value(self, feature: int, operator: int, value: float) -> Any:
+        """Give the threshold, or the category as the user gave it."""
+        if OPERATORS[operator] not in ("=", "!="):
+            return float(value)
+        category = self._categories[feature][int(value)]
+        return category.item() if isinstance(category, np.generic) else category
+
+    def conditions(self, t: int) -> list[tuple[str, str, Any]]:
+        """List (feature, operator, value) of rule t; value is None for missing and known."""
+        rule = self.rules.rule(t)
+        found = []
+        for feature, operator, value in zip(
+            rule.feature.tolist(), rule.operator.tolist(), rule.value.tolist()
+        ):
+            name = OPERATORS[operator]
+            given = (
+                None if name.startswith("is") else (self.condition_value(feature, operator, value))
+            )
+            found.append((self.feature_names[feature], name, given))
+        return found
+
+    def body(self, t: int) -> str:
+        """Write the body of rule t; bounds on one feature are put together."""
+        return " and ".join(self._merged(t)) or "always"
+
+    def _merged(self, t: int) -> list[str]:
+        low: dict[str, float] = {}
+        high: dict[str, float] = {}
+        parts: dict[str, None] = {}  # an ordered set
+        for name, operator, value in self.conditions(t):
+            if operator == ">":
+                low[name] = max(value, low.get(name, -np.inf))
+            elif operator == "<=":
+                high[name] = min(value, high.get(name, np.inf))
+            elif value is None:
+                parts[f"{name} {operator}"] = None
+            else:
+                parts[f"{name} {operator} {value}"] = None
+        for name in dict.fromkeys([*low, *high]):
+            if name in low and name in high:
+                text = f"{self.number(low[name])} < {name} <= {self.number(high[name])}"
+            elif name in low:
+                text = f"{name} > {self.number(low[name])}"
+            else:
+                text = f"{name} <= {self.number(high[name])}"
+            parts[text] = None
+        return list(parts)
+
+    def number(self, value: float) -> str:
+        """Write a number with a few significant digits."""
+        return f"{value:.{self._decimals}g}"
+
+    def head(self, t: int) -> dict[str, float]:
+        """Give the scores of rule t by the names of outputs."""
+        rule = self.rules.rule(t)
+        return {self.value_names[k]: s for k, s in zip(rule.output.tolist(), rule.score.tolist())}
+
+    def head_text(self, t: int, max_outputs: int = 5) -> str:
+        """Write the head of rule t, largest scores first."""
+        scores = sorted(self.head(t).items(), key=lambda item: -abs(item[1]))
+        shown = [f"{name} {score:+.3g}" for name, score in scores[:max_outputs]]
+        if len(scores) > max_outputs:
+            shown.append(f"and {len(scores) - max_outputs} more")
+        return ", ".join(shown) or "nothing"
+
+    def support(self) -> NDArray[np.float64]:
+        """Share of the training rows that each rule covers, of shape (n_rules,)."""
+        return np.asarray(self.rules.coverage / self.rules.n_train)
+
+    def frame(self, lines: list[tuple[Any, ...]], columns: list[str]) -> Any:
+        """Make a DataFrame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "Tables of rules need pandas, which is not installed. Install it with "
+                "`pip install 'ramify[readers]'`, or use ramify.inspection.rules_text."
+            ) from error
+        return pd.DataFrame(lines, columns=columns)
+
+
+def rule_table(reader: RuleReader) -> Any:
+    """Make the table of all rules: a DataFrame of body, head, coverage, support, gain.
+
+    Parameters
+    ----------
+    reader : RuleReader
+    """
+    support = reader.support().tolist()
+    lines = [
+        (
+            reader.body(t),
+            reader.head_text(t),
+            int(reader.rules.coverage[t]),
+            support[t],
+            float(reader.rules.gain[t]),
+        )
+        for t in range(reader.rules.n_rules)
+    ]
+    frame = reader.frame(lines, ["body", "head", "coverage", "support", "gain"])
+    frame.index.name = "rule"
+    return frame
+
+
+def _value_names(model: Any) -> list[str]:
+    targets = model._targets
+    names = [str(name) for name in model.output_names_]
+    if targets.is_1d and targets.output_names is None:
+        names = ["y"]
+    if targets.kind in ("regression", "multilabel"):
+        return names
+    if targets.kind == "binary":
+        return [f"{names[0]}={targets.classes[0][1]}"]
+    return [
+        f"{name}={label}"
+        for name, classes in zip(names, targets.classes)
+        for label in classes.tolist()
+    ]

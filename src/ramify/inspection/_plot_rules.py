@@ -1,0 +1,61 @@
+"""A picture of the rules with the largest gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ramify.inspection._matplotlib import require_pyplot
+from ramify.inspection._rules import check_rules
+
+_MAX_BODY = 60
+
+
+def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: Any = None) -> Any:
+    """Draw the scores of the rules with the largest gains as a table of colours.
+
+    A line is a rule with its body and the share of rows it covers, a column an output; blue lowers
+    its score, red raises it.
+
+    Parameters
+    ----------
+    model : RuleClassifier or RuleRegressor
+        Fitted.
+    max_rules : int, default=15
+        Most rules to draw, beside the default rule, which is not drawn.
+    max_outputs : int, default=20
+        Most outputs to draw: those with the largest scores.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    reader = check_rules(model)
+    plt = require_pyplot()
+    rules = reader.rules
+    order = np.argsort(-rules.gain[1:], kind="stable")[:max_rules] + 1
+    heads = rules.heads()[order]
+    outputs = np.arange(heads.shape[1])
+    if heads.shape[1] > max_outputs and order.size:
+        outputs = np.sort(np.argsort(-np.abs(heads).max(axis=0), kind="stable")[:max_outputs])
+    shown = heads[:, outputs]
+    if ax is None:
+        size = (4.5 + 0.45 * outputs.size, 1.2 + 0.32 * max(order.size, 1))
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    limit = float(np.abs(shown).max(initial=0.0)) or 1.0
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+    support = reader.support()
+    labels = []
+    for t in order.tolist():
+        body = reader.body(t)
+        body = body if len(body) <= _MAX_BODY else body[: _MAX_BODY - 3] + "..."
+        labels.append(f"{body}  ({support[t]:.1%})")
+    ax.set_yticks(range(order.size), labels, fontsize="small")
+    names = [reader.value_names[k] for k in outputs.tolist()]
+    ax.set_xticks(range(outputs.size), names, rotation=60, ha="right", fontsize="small")
+    ax.set_title("Rules with the largest gains, and what they add")
+    ax.figure.colorbar(image, ax=ax, label="score")
+    return ax

@@ -1,0 +1,151 @@
+"""Rules as plain Python or SQL, to run where ramify is not installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ramify.estimators.rule_reader import RuleReader
+from ramify.inspection._rules import check_rules
+
+
+def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
+    """Write rules as a Python function that needs nothing but Python.
+
+    Parameters
+    ----------
+    model : RuleClassifier or RuleRegressor
+        Fitted.
+    function_name : str, default="scores"
+
+    Returns
+    -------
+    str
+        Source of a function from a mapping of feature names to values (None or NaN for missing)
+        to a list: a score per label or class, or the predicted numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify import RuleRegressor
+    >>> from ramify.inspection import rules_to_python
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> model = RuleRegressor(n_rules=2, learning_rate=1.0, bootstrap=False, l2_regularization=0)
+    >>> space = {}
+    >>> exec(rules_to_python(model.fit(X, X[:, 0] > 3)), space)
+    >>> space["scores"]({"x0": 5.0})
+    [1.0]
+    """
+    if not function_name.isidentifier():
+        raise ValueError(f"function_name must be an identifier; got {function_name!r}.")
+    reader = check_rules(model)
+    lines = [
+        f"def {function_name}(row):",
+        '    """Give a list with a number for every output."""',
+        "    def known(x):",
+        "        return x is not None and x == x",
+        "",
+        f"    s = [0.0] * {len(reader.value_names)}",
+    ]
+    for t in range(reader.rules.n_rules):
+        tests = [_python_test(*condition) for condition in reader.conditions(t)]
+        rule = reader.rules.rule(t)
+        indent = "    "
+        if tests:
+            lines.append(f"    if {' and '.join(tests)}:")
+            indent = "        "
+        lines += [
+            f"{indent}s[{k}] += {score!r}"
+            for k, score in zip(rule.output.tolist(), rule.score.tolist())
+        ] or [f"{indent}pass"]
+    return "\n".join([*lines, "    return s", ""])
+
+
+def _python_test(feature: str, operator: str, value: Any) -> str:
+    x = f"row[{feature!r}]"
+    if operator == "is missing":
+        return f"not known({x})"
+    if operator == "is known":
+        return f"known({x})"
+    sign = "==" if operator == "=" else operator
+    return f"(known({x}) and {x} {sign} {_python_value(value)})"
+
+
+def _python_value(value: Any) -> str:
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return f"float({str(value)!r})"
+    return repr(value)
+
+
+def rules_to_sql(model: Any, table: str, *, prefix: str = "") -> str:
+    """Write rules as one SQL query of CASE expressions.
+
+    Parameters
+    ----------
+    model : RuleClassifier or RuleRegressor
+        Fitted.
+    table : str
+        Name of the table; features are its columns, and missing values are NULL.
+    prefix : str, default=""
+        Put in front of the names of outputs, which name the columns of the result.
+
+    Returns
+    -------
+    str
+        A SELECT with a column per label, class or target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify import RuleRegressor
+    >>> from ramify.inspection import rules_to_sql
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> model = RuleRegressor(n_rules=2, learning_rate=1.0, bootstrap=False, l2_regularization=0)
+    >>> print(rules_to_sql(model.fit(X, X[:, 0] > 3), "readings"))
+    SELECT
+      0.5
+      + CASE WHEN "x0" > 3.5 THEN 0.5 ELSE 0 END AS "y"
+    FROM "readings"
+    """
+    reader = check_rules(model)
+    columns = []
+    for k, name in enumerate(reader.value_names):
+        terms = _sql_terms(reader, k) or ["0"]
+        columns.append("  " + "\n  + ".join(terms) + f" AS {_quoted(prefix + name)}")
+    return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_quoted(table)}"
+
+
+def _sql_terms(reader: RuleReader, channel: int) -> list[str]:
+    terms = []
+    for t in range(reader.rules.n_rules):
+        rule = reader.rules.rule(t)
+        scores = dict(zip(rule.output.tolist(), rule.score.tolist()))
+        if channel not in scores:
+            continue
+        tests = [_sql_test(*condition) for condition in reader.conditions(t)]
+        score = repr(scores[channel])
+        terms.append(
+            f"CASE WHEN {' AND '.join(tests)} THEN {score} ELSE 0 END" if tests else score
+        )
+    return terms
+
+
+def _sql_test(feature: str, operator: str, value: Any) -> str:
+    column = _quoted(feature)
+    if operator == "is missing":
+        return f"{column} IS NULL"
+    if operator == "is known":
+        return f"{column} IS NOT NULL"
+    sign = "<>" if operator == "!=" else operator
+    return f"{column} {sign} {_sql_value(value)}"
+
+
+def _sql_value(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return repr(value)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

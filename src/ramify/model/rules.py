@@ -1,0 +1,276 @@
+"""A list of rules: bodies, heads, and what is known about each (paper 002, eq. 2 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ramify import _core
+from ramify.model.arrays import expect_array, expect_below, expect_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+    Encoded: TypeAlias = NDArray[Any] | CSR
+
+#: Operators of conditions, by their number in the arrays. No comparison with a missing value
+#: holds.
+OPERATORS = ("<=", ">", "=", "!=", "is missing", "is known")
+#: Entries of a dense block of X.
+_BLOCK_ENTRIES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One rule, as it is learnt.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_conditions,), int32
+    operator : ndarray of shape (n_conditions,), uint8
+    value : ndarray of shape (n_conditions,), float64
+    output : ndarray of shape (n_head,), int32
+        Channels that the head has scores for, ascending.
+    score : ndarray of shape (n_head,), float64
+    coverage : int
+        Training rows that it covers.
+    gain : float
+        What its head takes off the quadratic objective (14) on them, before shrinkage.
+    """
+
+    feature: NDArray[np.int32]
+    operator: NDArray[np.uint8]
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+    score: NDArray[np.float64]
+    coverage: int
+    gain: float
+
+
+@dataclass(frozen=True, eq=False)
+class RuleSet:
+    """Rules one after the other, the default rule first.
+
+    Attributes
+    ----------
+    n_features, n_channels, n_train : int
+    body_offsets : ndarray of shape (n_rules + 1,), int64
+    feature : ndarray of shape (n_conditions,), int32
+    operator : ndarray of shape (n_conditions,), uint8
+        Positions in `OPERATORS`.
+    value : ndarray of shape (n_conditions,), float64
+        Thresholds; codes of categories.
+    head_offsets : ndarray of shape (n_rules + 1,), int64
+    output : ndarray of shape (n_scores,), int32
+    score : ndarray of shape (n_scores,), float64
+    coverage : ndarray of shape (n_rules,), int64
+    gain : ndarray of shape (n_rules,), float64
+    """
+
+    n_features: int
+    n_channels: int
+    n_train: int
+    body_offsets: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    operator: NDArray[np.uint8]
+    value: NDArray[np.float64]
+    head_offsets: NDArray[np.int64]
+    output: NDArray[np.int32]
+    score: NDArray[np.float64]
+    coverage: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+    @classmethod
+    def build(
+        cls, rules: Sequence[Rule], n_features: int, n_channels: int, n_train: int
+    ) -> RuleSet:
+        """Put rules together.
+
+        Parameters
+        ----------
+        rules : sequence of Rule
+        n_features, n_channels, n_train : int
+        """
+
+        def joined(name: str, dtype: Any) -> Any:
+            parts = [getattr(rule, name) for rule in rules]
+            return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
+
+        def offsets(name: str) -> NDArray[np.int64]:
+            sizes = [getattr(rule, name).size for rule in rules]
+            return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+        return cls(
+            n_features=n_features,
+            n_channels=n_channels,
+            n_train=n_train,
+            body_offsets=offsets("feature"),
+            feature=joined("feature", np.int32),
+            operator=joined("operator", np.uint8),
+            value=joined("value", np.float64),
+            head_offsets=offsets("output"),
+            output=joined("output", np.int32),
+            score=joined("score", np.float64),
+            coverage=np.array([rule.coverage for rule in rules], dtype=np.int64),
+            gain=np.array([rule.gain for rule in rules], dtype=np.float64),
+        )
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules, the default rule included."""
+        return self.body_offsets.size - 1
+
+    def rule(self, t: int) -> Rule:
+        """Give rule t."""
+        body = slice(int(self.body_offsets[t]), int(self.body_offsets[t + 1]))
+        head = slice(int(self.head_offsets[t]), int(self.head_offsets[t + 1]))
+        return Rule(
+            self.feature[body],
+            self.operator[body],
+            self.value[body],
+            self.output[head],
+            self.score[head],
+            int(self.coverage[t]),
+            float(self.gain[t]),
+        )
+
+    def take(self, rules: Sequence[int] | NDArray[Any]) -> RuleSet:
+        """Keep the given rules, in the given order."""
+        chosen = [self.rule(int(t)) for t in rules]
+        return RuleSet.build(chosen, self.n_features, self.n_channels, self.n_train)
+
+    def heads(self) -> NDArray[np.float64]:
+        """All heads as a dense array, of shape (n_rules, n_channels)."""
+        heads = np.zeros((self.n_rules, self.n_channels))
+        rows = np.repeat(np.arange(self.n_rules), np.diff(self.head_offsets))
+        heads[rows, self.output] = self.score
+        return heads
+
+    # Prediction --------------------------------------------------------------------------------
+
+    def scores(self, X: Encoded, n_threads: int = 1) -> NDArray[np.float64]:
+        """Sum the heads of the rules that cover each row (2), of shape (n_rows, n_channels)."""
+        scores = np.zeros((int(X.shape[0]), self.n_channels))
+        for rows, block, feature in self._blocks(X):
+            part = scores[rows]
+            _core.add_rule_scores(
+                self.body_offsets,
+                feature,
+                self.operator,
+                self.value,
+                self.head_offsets,
+                self.output,
+                self.score,
+                block,
+                part,
+                n_threads,
+            )
+        return scores
+
+    def covers(self, X: Encoded, n_threads: int = 1) -> NDArray[np.bool_]:
+        """Tell which rules cover each row, of shape (n_rows, n_rules)."""
+        covers = np.zeros((int(X.shape[0]), self.n_rules), dtype=np.uint8)
+        for rows, block, feature in self._blocks(X):
+            _core.rule_coverage(
+                self.body_offsets,
+                feature,
+                self.operator,
+                self.value,
+                block,
+                covers[rows],
+                n_threads,
+            )
+        return covers.view(np.bool_)
+
+    def staged_scores(self, X: Encoded, n_threads: int = 1) -> Iterator[NDArray[np.float64]]:
+        """Give the scores of the first rule, the first two, and so on; one array, updated."""
+        covers = self.covers(X, n_threads)
+        scores = np.zeros((int(X.shape[0]), self.n_channels))
+        for t in range(self.n_rules):
+            rule = self.rule(t)
+            rows = np.flatnonzero(covers[:, t])
+            scores[rows[:, None], rule.output] += rule.score
+            yield scores
+
+    def _blocks(
+        self, X: Encoded
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.int32]]]:
+        """Cut X into dense blocks of the features that occur in bodies."""
+        used, place = np.unique(self.feature, return_inverse=True)
+        feature: NDArray[np.int32] = place.astype(np.int32).reshape(-1)
+        n_rows = int(X.shape[0])
+        columns = X[:, used]
+        step = max(1, _BLOCK_ENTRIES // max(1, used.size))
+        for start in range(0, n_rows, step):
+            rows = slice(start, min(start + step, n_rows))
+            block = columns[rows]
+            dense = block if isinstance(block, np.ndarray) else block.toarray()
+            yield rows, np.ascontiguousarray(dense, dtype=np.float64), feature
+
+    # Model files -------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Give all that the rules are, as named arrays."""
+        return {
+            "shape": np.array([self.n_features, self.n_channels, self.n_train], dtype=np.int64),
+            "body_offsets": self.body_offsets,
+            "feature": self.feature,
+            "operator": self.operator,
+            "value": self.value,
+            "head_offsets": self.head_offsets,
+            "output": self.output,
+            "score": self.score,
+            "coverage": self.coverage,
+            "gain": self.gain,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RuleSet:
+        """Rebuild the rules from what `to_arrays` gave.
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit together.
+        """
+        shape = expect_array(arrays, "shape", np.int64, 1)
+        if shape.size != 3 or not all(1 <= size < 2**31 for size in shape.tolist()):
+            raise ValueError("Expected three positive sizes.")
+        n_features, n_channels, n_train = shape.tolist()
+        kinds: dict[str, type[np.generic]] = {
+            "body_offsets": np.int64,
+            "feature": np.int32,
+            "operator": np.uint8,
+            "value": np.float64,
+            "head_offsets": np.int64,
+            "output": np.int32,
+            "score": np.float64,
+            "coverage": np.int64,
+            "gain": np.float64,
+        }
+        found = {name: expect_array(arrays, name, kind, 1) for name, kind in kinds.items()}
+        rules = cls(n_features=n_features, n_channels=n_channels, n_train=n_train, **found)
+        rules._check()
+        return rules
+
+    def _check(self) -> None:
+        n_rules = self.n_rules
+        expect_offsets(self.body_offsets, n_rules, self.feature.size, "body_offsets", least=0)
+        expect_offsets(self.head_offsets, n_rules, self.output.size, "head_offsets", least=0)
+        if n_rules < 1 or self.coverage.size != n_rules or self.gain.size != n_rules:
+            raise ValueError("Expected the coverage and gain of at least one rule.")
+        for name in ("operator", "value"):
+            if getattr(self, name).size != self.feature.size:
+                raise ValueError(f"Expected one {name} per condition.")
+        if self.score.size != self.output.size:
+            raise ValueError("Expected one score per output of a head.")
+        expect_below(self.feature, self.n_features, "feature")
+        expect_below(self.operator.astype(np.int32), len(OPERATORS), "operator")
+        expect_below(self.output, self.n_channels, "output")
+        if not np.isfinite(self.score).all() or np.isnan(self.value).any():
+            raise ValueError("Expected finite scores and thresholds that are numbers.")

@@ -1,0 +1,301 @@
+"""Learn a list of boosted rules (paper 002, Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify import _core
+from ramify.model import Rule, RuleSet
+from ramify.training.rule_losses import RuleLoss, RuleTargets, Statistics
+
+_MOST_HALVINGS = 40
+#: Steps towards the best constant, for losses whose curvature only bounds them.
+_DEFAULT_STEPS = 100
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """How rules are learnt; see `ramify.RuleClassifier` for the meaning of each.
+
+    `head_size` is 0 for complete heads, a number of outputs, or a share of the largest gain.
+    """
+
+    n_rules: int = 500
+    head_size: int | float = 0
+    learning_rate: float = 0.3
+    l2_regularization: float = 1.0
+    l1_regularization: float = 0.0
+    bootstrap: bool = True
+    max_features: int = 1
+    max_conditions: int | None = None
+    min_coverage: int = 1
+    label_bins: int | None = None
+    is_guarded: bool = False
+    starts_at_minimum: bool = False
+    n_iter_no_change: int | None = None
+
+    def core_params(self, n_threads: int) -> _core.RuleParams:
+        """Translate for the core."""
+        params = _core.RuleParams()
+        params.l2_regularization = self.l2_regularization
+        params.l1_regularization = self.l1_regularization
+        params.max_features = self.max_features
+        params.max_conditions = -1 if self.max_conditions is None else self.max_conditions
+        params.min_coverage = self.min_coverage
+        if isinstance(self.head_size, float):
+            params.head_share = self.head_size
+        else:
+            params.head_size = self.head_size
+        params.label_bins = self.label_bins or 0
+        params.n_threads = n_threads
+        return params
+
+
+class RuleLearner:
+    """Scores and derivatives of all rows, which every new rule changes.
+
+    Parameters
+    ----------
+    binned : _core.Binned
+    targets : RuleTargets
+    loss : RuleLoss
+    settings : RuleSettings
+    held_out : ndarray of shape (n_rows,), bool, or None
+        Rows to stop early by; nothing is learnt from them.
+    n_threads : int
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows, n_channels)
+    losses : list of float
+        Mean loss of the held-out rows after every rule; empty without any.
+    """
+
+    def __init__(
+        self,
+        binned: _core.Binned,
+        targets: RuleTargets,
+        loss: RuleLoss,
+        settings: RuleSettings,
+        held_out: NDArray[np.bool_] | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._columns = _core.RuleColumns(binned)
+        self._loss, self._settings = loss, settings
+        self._params = settings.core_params(n_threads)
+        self._held_out_targets = targets
+        self._targets = _without(targets, held_out)
+        self._held_out = held_out
+        self._usable = _usable_rows(self._targets)
+        self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
+        gradient, diagonal, coupling = loss.statistics(self._targets, self.scores)
+        # The core reads C order.
+        self._statistics = Statistics(
+            np.ascontiguousarray(gradient), np.ascontiguousarray(diagonal), coupling
+        )
+        self.losses: list[float] = []
+        if held_out is not None:
+            self._row_losses = loss.row_losses(targets, self.scores)
+
+    def learn(
+        self, n_features: int, rng: np.random.Generator, advance: Callable[..., None]
+    ) -> RuleSet:
+        """Learn the default rule and the others.
+
+        Parameters
+        ----------
+        n_features : int
+        rng : numpy.random.Generator
+        advance : callable
+            Called after every rule.
+
+        Returns
+        -------
+        RuleSet
+        """
+        rules = [self._default_rule()]
+        advance()
+        while len(rules) < self._settings.n_rules and not self._is_over():
+            rules.append(self._next_rule(rng))
+            advance()
+        if self.losses:
+            del rules[int(np.argmin(self.losses)) + 1 :]
+        n_rows, n_channels = self.scores.shape
+        return RuleSet.build(rules, n_features, n_channels, n_rows)
+
+    def _is_over(self) -> bool:
+        patience = self._settings.n_iter_no_change
+        if patience is None or not self.losses:
+            return False
+        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= patience
+
+    def _default_rule(self) -> Rule:
+        """Cover all rows, with a complete head that is not shrunk (Alg. 1, line 2)."""
+        rows = np.flatnonzero(self._usable).astype(np.int32)
+        head, gain = self._find_head(rows, None)
+        if self._settings.starts_at_minimum:
+            head = self._best_constant(rows)
+        every = np.arange(self.scores.shape[0])
+        self._add(every, np.arange(head.size, dtype=np.int32), head)
+        nothing = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0))
+        return Rule(*nothing, np.arange(head.size, dtype=np.int32), head, rows.size, gain)
+
+    def _best_constant(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        params = self._settings.core_params(self._params.n_threads)
+        params.l2_regularization = params.l1_regularization = 0.0
+        targets = self._targets.at(rows)
+        everything = np.arange(rows.size, dtype=np.int32)
+        constant = np.zeros(self.scores.shape[1])
+        for _ in range(_DEFAULT_STEPS):
+            statistics = self._loss.statistics(
+                targets, np.broadcast_to(constant, targets.values.shape)
+            )
+            step = np.empty_like(constant)
+            gradient, diagonal, coupling = statistics
+            _core.find_head(
+                np.ascontiguousarray(gradient),
+                np.ascontiguousarray(diagonal),
+                coupling,
+                everything,
+                None,
+                params,
+                step,
+            )
+            constant += step
+            if np.abs(step).max(initial=0.0) < 1e-9:
+                break
+        return constant
+
+    def _next_rule(self, rng: np.random.Generator) -> Rule:
+        counts = self._sample(rng)
+        self._params.seed = int(rng.integers(2**63))
+        gradient, diagonal, coupling = self._statistics
+        induced = _core.induce_rule(
+            self._columns, gradient, diagonal, coupling, counts, self._params
+        )
+        n_conditions = induced.n_conditions
+        feature = np.empty(n_conditions, np.int32)
+        operator = np.empty(n_conditions, np.uint8)
+        value = np.empty(n_conditions)
+        induced.write_conditions(feature, operator, value)
+        rows = np.empty(induced.n_rows, np.int32)
+        induced.write_rows(rows)
+        chosen = np.array(induced.outputs, np.int32) if induced.outputs else None
+        training = rows[self._usable[rows]]
+        head, gain = self._find_head(training, chosen)
+        head *= self._settings.learning_rate
+        outputs = chosen
+        if outputs is None:
+            outputs = np.arange(head.size, dtype=np.int32)
+        if self._settings.is_guarded:
+            head = self._guarded(training, outputs, head)
+        self._add(rows, outputs, head)
+        return Rule(feature, operator, value, outputs, head, training.size, gain)
+
+    def _sample(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Count how often each row is drawn (Alg. 1, line 5)."""
+        if not self._settings.bootstrap:
+            return self._usable.astype(np.int32)
+        usable = np.flatnonzero(self._usable)
+        drawn = usable[rng.integers(usable.size, size=usable.size)]
+        return np.bincount(drawn, minlength=self._usable.size).astype(np.int32)
+
+    def _find_head(
+        self, rows: NDArray[np.int32], outputs: NDArray[np.int32] | None
+    ) -> tuple[NDArray[np.float64], float]:
+        """Find a head on all training rows (Alg. 1, line 7), and what it gains."""
+        gradient, diagonal, coupling = self._statistics
+        head = np.empty(gradient.shape[1] if outputs is None else outputs.size)
+        _core.find_head(gradient, diagonal, coupling, rows, outputs, self._params, head)
+        sums = (
+            gradient[rows].sum(axis=0)
+            if outputs is None
+            else (gradient[rows[:, None], outputs].sum(axis=0))
+        )
+        return head, -0.5 * float(sums @ head)
+
+    def _guarded(
+        self,
+        rows: NDArray[np.int32],
+        outputs: NDArray[np.int32],
+        head: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Halve the head until the loss of the covered rows does not rise."""
+        targets, scores = self._targets.at(rows), self.scores[rows]
+        before = self._loss.value(targets, scores)
+        for _ in range(_MOST_HALVINGS):
+            moved = scores.copy()
+            moved[:, outputs] += head
+            if self._loss.value(targets, moved) <= before:
+                return head
+            head = head / 2
+        return np.zeros_like(head)
+
+    def _add(
+        self, rows: NDArray[Any], outputs: NDArray[np.int32], head: NDArray[np.float64]
+    ) -> None:
+        """Add a head to the scores of rows, and bring their derivatives up to date."""
+        is_complete = head.size == self.scores.shape[1]
+        gradient, diagonal, coupling = self._statistics
+        if is_complete or not self._loss.decomposable:
+            scores = self.scores[rows]
+            if is_complete:
+                scores += head
+            else:
+                scores[:, outputs] += head
+            self.scores[rows] = scores
+            new = self._loss.statistics(self._targets.at(rows), scores)
+            gradient[rows], diagonal[rows] = new.gradient, new.diagonal
+            if coupling is not None and new.coupling is not None:
+                coupling[rows] = new.coupling
+        else:
+            at = (rows[:, None], outputs)
+            scores = self.scores[at] + head
+            self.scores[at] = scores
+            new = self._loss.statistics(self._targets.at(rows, outputs), scores)
+            gradient[at], diagonal[at] = new.gradient, new.diagonal
+        self._follow(rows)
+
+    def _follow(self, rows: NDArray[Any]) -> None:
+        """Note the loss of the held-out rows, of which only covered ones have changed."""
+        if self._held_out is None:
+            return
+        changed = rows[self._held_out[rows]]
+        targets = self._held_out_targets
+        self._row_losses[changed] = self._loss.row_losses(
+            targets.at(changed), self.scores[changed]
+        )
+        losses = self._row_losses[self._held_out]
+        weights = targets.weights
+        if weights is not None and weights.ndim == 1:
+            self.losses.append(float(np.average(losses, weights=weights[self._held_out])))
+        else:
+            self.losses.append(float(losses.mean()))
+
+
+def _without(targets: RuleTargets, held_out: NDArray[np.bool_] | None) -> RuleTargets:
+    """Take the weight from held-out rows."""
+    if held_out is None:
+        return targets
+    weights = targets.weights
+    if weights is None:
+        weights = np.ones(held_out.size)
+    kept = ~held_out
+    weights = weights * (kept if weights.ndim == 1 else kept[:, None])
+    return RuleTargets(targets.values, targets.observed, weights)
+
+
+def _usable_rows(targets: RuleTargets) -> NDArray[np.bool_]:
+    """Tell which rows have some weight in some observed channel."""
+    counts = np.ones((len(targets.values), 1), dtype=np.bool_)
+    if targets.observed is not None:
+        counts = targets.observed
+    if targets.weights is not None:
+        positive = targets.weights > 0
+        counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
+    return np.asarray(counts.any(axis=1))

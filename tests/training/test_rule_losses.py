@@ -1,0 +1,99 @@
+"""Losses of rules: derivatives, label sets, masks and weights."""
+
+import numpy as np
+import pytest
+
+from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
+
+LOSSES = {**{f"labels {k}": v for k, v in LABEL_LOSSES.items()}, **NUMBER_LOSSES}
+#: Their curvature bounds the loss; it is no second derivative.
+MAJORISED = {"absolute_error", "huber"}
+
+
+def problem(name, rng, n=12, k=4):
+    values = rng.choice([-1.0, 1.0], size=(n, k))
+    if not name.startswith("labels"):
+        values = rng.normal(size=(n, k))
+    return values, rng.normal(size=(n, k)) * 0.7
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("is_masked", [False, True])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_gradient_and_hessian_are_the_differences_of_the_loss(name, is_masked, is_weighted):
+    rng = np.random.default_rng(0)
+    values, scores = problem(name, rng)
+    observed = rng.random(values.shape) < 0.7 if is_masked else None
+    weights = rng.uniform(0.5, 2.0, len(values)) if is_weighted else None
+    targets = RuleTargets(values, observed, weights)
+    loss = LOSSES[name]()
+    gradient, diagonal, coupling = loss.statistics(targets, scores)
+    assert (coupling is None) == loss.decomposable
+    step = 1e-5
+    n_channels = values.shape[1]
+    shifts = step * np.eye(n_channels)
+    row_weights = np.ones(len(values)) if weights is None else weights
+
+    def losses(shift):
+        return loss.row_losses(targets, scores + shift) * row_weights
+
+    for k in range(n_channels):
+        slope = (losses(shifts[k]) - losses(-shifts[k])) / (2 * step)
+        assert np.allclose(slope, gradient[:, k], atol=1e-6)
+        up = loss.statistics(targets, scores + shifts[k]).gradient
+        down = loss.statistics(targets, scores - shifts[k]).gradient
+        hessian = (up - down) / (2 * step)
+        expected = np.zeros_like(hessian)
+        expected[:, k] = diagonal[:, k]
+        if coupling is not None:
+            expected -= coupling[:, None] * gradient[:, [k]] * gradient
+        if name not in MAJORISED:
+            assert np.allclose(hessian, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(MAJORISED))
+def test_the_parabola_of_a_robust_loss_lies_above_it(name):
+    rng = np.random.default_rng(1)
+    values, scores = problem(name, rng, n=200, k=1)
+    targets = RuleTargets(values)
+    loss = LOSSES[name]()
+    gradient, diagonal, _ = loss.statistics(targets, scores)
+    for step in np.linspace(-3, 3, 25):
+        bound = loss.row_losses(targets, scores) + (gradient * step + diagonal * step**2 / 2)[:, 0]
+        assert np.all(loss.row_losses(targets, scores + step) <= bound + 1e-3)
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+def test_losses_of_label_sets_are_those_of_rows_with_these_labels(name):
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(7, 4)) * 3
+    sets = rng.random((9, 4)) < 0.5
+    loss = LABEL_LOSSES[name]()
+    found = loss.set_losses(scores, sets)
+    for j, labels in enumerate(sets):
+        targets = RuleTargets(np.broadcast_to(2.0 * labels - 1, scores.shape))
+        assert np.allclose(found[:, j], loss.row_losses(targets, scores))
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+def test_large_scores_stay_finite(name):
+    scores = np.array([[1000.0, -1000.0], [-1000.0, 1000.0], [0.0, 1e5]])
+    loss = LABEL_LOSSES[name]()
+    targets = RuleTargets(np.ones_like(scores))
+    for part in loss.statistics(targets, scores):
+        assert part is None or np.isfinite(part).all()
+    assert np.isfinite(loss.row_losses(targets, scores)).all()
+    assert np.isfinite(loss.set_losses(scores, np.array([[True, False], [True, True]]))).all()
+
+
+def test_unobserved_labels_do_not_matter():
+    rng = np.random.default_rng(3)
+    values, scores = problem("labels", rng)
+    observed = rng.random(values.shape) < 0.6
+    flipped = np.where(observed, values, -values)
+    for loss in (cls() for cls in LABEL_LOSSES.values()):
+        one = loss.statistics(RuleTargets(values, observed), scores)
+        other = loss.statistics(RuleTargets(flipped, observed), scores)
+        for a, b in zip(one, other, strict=True):
+            assert a is b or np.array_equal(np.abs(a), np.abs(b))
+        assert np.all(one.gradient[~observed] == 0)
