@@ -392,10 +392,10 @@ int64_t Workspace::partition(const NodeRange& range, const Split& split, Channel
     std::vector<uint8_t>& left = scratch.left;
     decide_sides(range, split, left);
     const int64_t n = range.size();
-    if (static_cast<int64_t>(scratch.spilt_rows.size()) <= n) {
-        scratch.spilt_rows.resize(n + 1);
-        scratch.spilt_values.resize((n + 1) * lanes);
-    }
+    const int64_t width = store && n_blocks > 0 ? lanes : 1;
+    if (static_cast<int64_t>(scratch.spilt_rows.size()) <= n) scratch.spilt_rows.resize(n + 1);
+    if (static_cast<int64_t>(scratch.spilt_values.size()) < (n + 1) * width)
+        scratch.spilt_values.resize((n + 1) * width);
     float* const spill = scratch.spilt_values.data();
     part_items(rows.data() + range.begin, n, left.data(), scratch.spilt_rows.data());
     if (channels.policy == HessianPolicy::shared)
