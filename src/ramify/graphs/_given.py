@@ -60,7 +60,7 @@ class Edges(GraphGenerator):
         assert isinstance(other, Edges)
         return [tuple(pair) for pair in self.edges] == [tuple(pair) for pair in other.edges]
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def _is_label(end: Any) -> bool:
