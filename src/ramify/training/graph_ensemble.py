@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ramify import _core
 from ramify.graphs import GraphContext, GraphGenerator, draw_edges
 from ramify.model import Consensus, LabelGraph, make_aggregation
 from ramify.training.calibration import channel_scores, fit_slopes
@@ -18,6 +18,7 @@ from ramify.training.graph_labels import LabelData
 from ramify.training.graph_latent import solve_margin
 from ramify.training.graph_operators import KernelOperator
 from ramify.training.graph_solver import MarginProblem, MarginSolution
+from ramify.training.members import in_threads
 from ramify.training.progress import progress_bar
 
 #: Members whose held-out scores calibrate an ensemble; more would only cost time.
@@ -62,7 +63,11 @@ class GraphTask:
         return LabelGraph.joined(self.data.n_states, edges)
 
     def solve(
-        self, graph: LabelGraph, member: int, rows: NDArray[np.intp] | None = None
+        self,
+        graph: LabelGraph,
+        member: int,
+        stop: _core.StopFlag,
+        rows: NDArray[np.intp] | None = None,
     ) -> MarginSolution:
         """Train a member on all rows or on some."""
         rng = np.random.default_rng([self.seed, member, 1])
@@ -70,7 +75,7 @@ class GraphTask:
         if rows is not None:
             operator, problem = operator.subset(rows), problem.rows(rows)
             observed = None if observed is None else observed[rows]
-        return solve_margin(graph, operator, problem, observed, rng)
+        return solve_margin(graph, operator, problem, observed, rng, stop)
 
 
 def fit_members(
@@ -89,9 +94,10 @@ def fit_members(
     """
     # One thread of BLAS each: sums then do not depend on the number of threads.
     with threadpool_limits(1, "blas"):
-        run = joblib.Parallel(task.n_threads, prefer="threads", return_as="generator")
-        solutions = run(
-            joblib.delayed(task.solve)(graph, first + t) for t, graph in enumerate(graphs)
+        solutions = in_threads(
+            lambda t, stop: task.solve(graphs[t], first + t, stop),
+            range(len(graphs)),
+            task.n_threads,
         )
         with progress_bar("graphs", len(graphs), verbose) as advance:
             for solution in solutions:
@@ -141,13 +147,13 @@ def calibrate(
     relative = np.empty((n_rows, int((data.n_states - 1).sum())))
     chosen = tuple(graphs[:_CALIBRATION_MEMBERS])
     with threadpool_limits(1, "blas"):
-        run = joblib.Parallel(task.n_threads, prefer="threads")
-        outcomes = run(
-            joblib.delayed(_held_out)(task, chosen, combination, np.flatnonzero(fold == f))
-            for f in range(n_folds)
+        outcomes = in_threads(
+            lambda f, stop: _held_out(task, chosen, combination, np.flatnonzero(fold == f), stop),
+            range(n_folds),
+            task.n_threads,
         )
-    for rows, scores in outcomes:
-        relative[rows] = scores
+        for rows, scores in outcomes:
+            relative[rows] = scores
     targets, weights = _calibration_targets(task, one_hot)
     scores = channel_scores(relative, data.n_states, one_hot=one_hot)
     return fit_slopes(scores, targets, weights)
@@ -158,11 +164,12 @@ def _held_out(
     graphs: tuple[LabelGraph, ...],
     combination: Combination,
     rows: NDArray[np.intp],
+    stop: _core.StopFlag,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Score rows by members trained on the others."""
     others = np.setdiff1d(np.arange(task.operator.n_rows), rows)
     consensus = Consensus(graphs)
-    solutions = [task.solve(graph, member, others) for member, graph in enumerate(graphs)]
+    solutions = [task.solve(graph, member, stop, others) for member, graph in enumerate(graphs)]
     if combination.is_completed:
         one_hot = task.data.one_hot()[others]
         completion = ConsensusCompletion(consensus, task.problem.rows(others), one_hot)

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import _core
 from ramify.model import LabelGraph
 from ramify.training.graph_operators import KernelOperator
 from ramify.training.graph_solver import MarginProblem, MarginSolution, MarginTraining
@@ -27,6 +28,7 @@ def solve_margin(
     problem: MarginProblem,
     observed: NDArray[np.bool_] | None,
     rng: np.random.Generator,
+    stop: _core.StopFlag | None = None,
 ) -> MarginSolution:
     """Train a classifier, and complete unobserved labels while that changes any.
 
@@ -38,13 +40,15 @@ def solve_margin(
         With label costs of 0 where unobserved, and any labels there to start with.
     observed : ndarray of shape (n_rows, n_labels), bool, or None
     rng : numpy.random.Generator
+    stop : StopFlag, optional
+        See `MarginTraining`.
 
     Returns
     -------
     MarginSolution
         Its objectives are those of the last convex problem.
     """
-    solution = MarginTraining(graph, operator, problem, rng).run()
+    solution = MarginTraining(graph, operator, problem, rng, stop=stop).run()
     if observed is None:
         return solution
     for _ in range(_MAX_ROUNDS - 1):
@@ -55,7 +59,7 @@ def solve_margin(
         problem = replace(problem, labels=labels)
         # All mass of an example whose labels changed starts on its new labelling.
         start = np.where(changed[:, None], 0.0, solution.coefficients)
-        solution = MarginTraining(graph, operator, problem, rng, start).run()
+        solution = MarginTraining(graph, operator, problem, rng, start, stop).run()
     return solution
 
 

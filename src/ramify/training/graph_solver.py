@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import _core
 from ramify.model import LabelGraph
 from ramify.training.graph_operators import KernelOperator
 
@@ -111,6 +112,8 @@ class MarginTraining:
         Orders the visits.
     coefficients : ndarray of shape (n_rows, q), optional
         Where to start; 0 by default, all mass on the true labellings.
+    stop : StopFlag, optional
+        Ends the training with a KeyboardInterrupt once it is set.
     """
 
     def __init__(
@@ -120,8 +123,10 @@ class MarginTraining:
         problem: MarginProblem,
         rng: np.random.Generator,
         coefficients: NDArray[np.float64] | None = None,
+        stop: _core.StopFlag | None = None,
     ) -> None:
         self._graph, self._operator, self._problem, self._rng = graph, operator, problem, rng
+        self._stop = stop
         if coefficients is None:
             coefficients = np.zeros((operator.n_rows, graph.n_parameters))
         self.coefficients = coefficients
@@ -158,6 +163,8 @@ class MarginTraining:
         order = self._rng.permutation(self._active) if max_steps else self._active
         sums = np.zeros(4)
         for start in range(0, order.size, _BLOCK):
+            if self._stop is not None and self._stop.is_set:
+                raise KeyboardInterrupt
             sums += self._visit(order[start : start + _BLOCK], max_steps, enough_gap)
         return sums
 
