@@ -13,13 +13,13 @@ class DirectScorer {
           best_(best),
           kernels_(rule_kernels()),
           block_(padded(rows.n_outputs)),
-          vectors_(2 * block_),
-          triangle_(triangle_size(rows.n_outputs)),
+          vectors_(2 * block_, 0.0),
+          triangle_(triangle_size(rows.n_outputs), 0.0),
           total_(rows.total.begin(), rows.total.begin() + 2 * block_),
           total_triangle_(rows.total_triangle),
-          matrix_(int64_t{rows.n_outputs} * (rows.n_outputs + 1) / 2 * kSystems),
-          factor_(matrix_.size()),
-          gradient_(int64_t{rows.n_outputs} * kSystems) {}
+          matrix_(int64_t{rows.n_outputs} * (rows.n_outputs + 1) / 2 * kSystems, 0.0),
+          factor_(matrix_.size(), 0.0),
+          gradient_(int64_t{rows.n_outputs} * kSystems, 0.0) {}
 
     void clear() {
         std::fill(vectors_.begin(), vectors_.end(), 0.0);

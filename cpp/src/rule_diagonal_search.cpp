@@ -55,7 +55,7 @@ class DiagonalScorer {
           params_(params),
           best_(best),
           kernels_(rule_kernels()),
-          sums_(2 * rows.n_outputs),
+          sums_(2 * rows.n_outputs, 0.0),
           total_(rows.total.begin(), rows.total.end()),
           gains_(chooses_outputs ? rows.n_outputs : 0) {}
 

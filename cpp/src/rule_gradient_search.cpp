@@ -21,8 +21,8 @@ class GradientScorer {
           kernels_(rule_kernels()),
           n_(rows.n_outputs),
           block_(padded(rows.n_outputs)),
-          vectors_(3 * block_),
-          triangle_(triangle_size(rows.n_outputs)),
+          vectors_(3 * block_, 0.0),
+          triangle_(triangle_size(rows.n_outputs), 0.0),
           total_(rows.total.begin(), rows.total.end()),
           total_triangle_(rows.total_triangle) {
         for (auto* v : {&start_[0], &start_[1], &gradient_, &diagonal_, &inverse_, &bound_,

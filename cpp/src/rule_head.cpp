@@ -17,8 +17,8 @@ void solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_
                    double* head) {
     const int64_t block = padded(n), width = 2 * block;
     const RuleKernels& kernels = rule_kernels();
-    AlignedVector<double> values(kBlockRows * width), scale(kBlockRows);
-    AlignedVector<double> sums(width), triangle(triangle_size(n));
+    AlignedVector<double> values(kBlockRows * width, 0.0), scale(kBlockRows);
+    AlignedVector<double> sums(width, 0.0), triangle(triangle_size(n), 0.0);
     const CoupledRows gathered{n, 2, values.data(), scale.data()};
     for (int64_t first = 0; first < n_rows; first += kBlockRows) {
         const int64_t count = std::min(kBlockRows, n_rows - first);
