@@ -64,7 +64,10 @@ class Method:
     @property
     def is_installed(self) -> bool:
         """Whether its library is there."""
-        return find_spec(self.module) is not None
+        try:
+            return find_spec(self.module) is not None
+        except ModuleNotFoundError:  # the package that it is part of
+            return False
 
 
 def methods_of(task: str) -> dict[str, Method]:

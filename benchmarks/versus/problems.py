@@ -81,6 +81,21 @@ def dense_regression(
     return Problem(name, n_train, n_test, n_features, n_outputs, draw)
 
 
+def generated_labels(
+    name: str, *, n_train: int, n_test: int, n_features: int, n_outputs: int
+) -> Problem:
+    """Describe generated labels: dense X, sparse Y, as `real_labels` has them."""
+
+    def draw(number: int) -> Split:
+        from ramify.datasets import make_multilabel
+
+        X, Y = make_multilabel(n_train + n_test, n_features, n_outputs, random_state=number)
+        X_train, Y_train, X_test, Y_test = _cut(X, Y, n_train)
+        return Split(X_train, sparse.csr_array(Y_train), X_test, sparse.csr_array(Y_test))
+
+    return Problem(name, n_train, n_test, n_features, n_outputs, draw)
+
+
 def real_labels(name: str, *, n_train: int) -> Problem:
     """Describe a public multi-label data set: dense X, sparse Y, a random division per draw."""
     facts = REAL_DATA[name]
@@ -121,6 +136,7 @@ PROBLEMS: dict[str, Problem] = {
         dense_regression(
             "dense-30k-120-100", n_train=30_000, n_test=10_000, n_features=120, n_outputs=100
         ),
+        generated_labels("labels-300-8-6", n_train=300, n_test=100, n_features=8, n_outputs=6),
         real_labels("delicious", n_train=12_920),
         real_labels("yeast", n_train=1_500),
         real_labels("enron", n_train=1_123),

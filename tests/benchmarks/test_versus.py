@@ -27,6 +27,7 @@ from benchmarks.versus.worker import Cost, draw, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "dense-300-8-3"
+TINY_LABELS = "labels-300-8-6"
 CASE = Case("tree", TINY, "depth-8", "float64", 1)
 OURS = Method("ours", "tree", module="ramify", make=lambda case: None, is_ours=True)
 RIVAL = Method("rival", "tree", module="sklearn", make=lambda case: None)
@@ -77,7 +78,9 @@ def test_command_prints_a_row_per_method_and_writes_every_column(smoke: tuple[st
     assert header == list(columns("tree"))
     assert [row[header.index("method")] for row in body] == ["ramify-tree", "sklearn-tree"]
     ours = dict(zip(header, body[0], strict=True))
-    assert all(ours.values()), f"empty cells: {ours}"
+    # So little memory is needed that the rival's peak may be 0.
+    empty = {name for name, cell in ours.items() if not cell}
+    assert empty <= {"peak ratio"}, f"empty cells: {ours}"
     for name in ("ramify-tree", "sklearn-tree", "fit s", "peak MB", TINY):
         assert name in printed
 
@@ -124,9 +127,13 @@ def test_every_method_fits_and_scores_in_every_setting(task: str, name: str) -> 
     method = methods_of(task)[name]
     if not method.is_installed:
         pytest.skip(f"needs {method.package}")
-    split = PROBLEMS[TINY].draw(0)
+    tiny = TINY if "r2" in TASKS[task].metrics else TINY_LABELS
+    split = PROBLEMS[tiny].draw(0)
     for setting in TASKS[task].settings:
-        found = measure(method, Case(task, TINY, setting, "float32", 1), split)
+        case = Case(task, tiny, setting, "float32", 1)
+        if not method.applies(case):
+            continue
+        found = measure(method, case, split)
         assert found.scores.keys() == set(TASKS[task].metrics)
         assert all(np.isfinite(score) for score in found.scores.values())
         assert found.fit_peak_bytes >= 0
