@@ -1,4 +1,5 @@
 import csv
+import re
 import shutil
 
 import numpy as np
@@ -79,6 +80,12 @@ def test_diagram_joins_what_is_not_told_apart():
     svg = critical_difference_diagram(["a", "b", "c"], [1.0, 1.4, 3.0], 0.5)
     assert svg.count('class="bar"') == 2  # the difference itself, and a with b
     assert ">a <" in svg
+
+
+def test_labels_of_near_points_do_not_cover_each_other():
+    svg = scatter([(name, 1.0, 0.5) for name in ("first", "second", "third")], "x", "y", "title")
+    heights = re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="start">', svg)
+    assert len({float(height) for height in heights}) == 3
 
 
 def test_charts_of_nothing_are_empty():

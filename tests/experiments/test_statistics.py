@@ -10,6 +10,7 @@ from ramify.experiments import (
     bootstrap_corrected_score,
     friedman_test,
     pairwise_tests,
+    saturation_size,
 )
 from ramify.experiments._statistics import not_worse_groups
 
@@ -73,6 +74,17 @@ def test_perfectly_ordered_methods_have_an_infinite_f_value():
     result = friedman_test(values, greater_is_better=False)
     assert result.iman_davenport == np.inf
     assert result.iman_davenport_p == 0.0
+
+
+def test_saturation_is_the_smallest_size_not_significantly_worse_than_the_best():
+    rng = np.random.default_rng(0)
+    means = np.array([0.5, 0.7, 0.899, 0.9, 0.9005])
+    values = means + rng.normal(scale=0.01, size=(10, 5))
+    sizes = [1, 5, 20, 50, 100]
+    assert saturation_size(sizes, values, greater_is_better=True) == 20
+    assert saturation_size(sizes, -values, greater_is_better=False) == 20
+    assert saturation_size(sizes, np.tile(means, (4, 1)), greater_is_better=True) == 100
+    assert saturation_size([1, 2], np.ones((3, 2)), greater_is_better=True) == 1
 
 
 def test_groups_are_the_longest_stretches_below_the_difference():

@@ -19,7 +19,8 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
     """Print a table; the first column is left-aligned, the others are numbers."""
     table = Table(title=title, title_justify="left")
     for number, name in enumerate(header):
-        table.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
+        is_first = number == 0
+        table.add_column(name, justify="left" if is_first else "right", no_wrap=is_first)
     for row in rows:
         table.add_row(*(shown(value) for value in row))
     console.print(table)

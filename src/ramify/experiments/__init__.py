@@ -18,6 +18,7 @@ from ramify.experiments._statistics import (
     bootstrap_corrected_score,
     friedman_test,
     pairwise_tests,
+    saturation_size,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "compare",
     "friedman_test",
     "pairwise_tests",
+    "saturation_size",
 ]

@@ -97,14 +97,18 @@ def scatter(
     xs, ys = [p[1] for p in points], [p[2] for p in points]
     frame = _Frame(xs, ys)
     parts = frame.axes(x_label, y_label)
+    taken: list[tuple[float, float]] = []  # the left ends and heights of labels
     for number, (name, x, y) in enumerate(points):
         px, py = frame.at(x, y)
         near_end = px > _WIDTH - 150
         anchor, dx = ("end", -8) if near_end else ("start", 8)
+        left = px - 8 - 8 * len(name) if near_end else px + 8
+        text_y = _free_height(left, py + 4, 8 * len(name), taken)
+        taken.append((left, text_y))
         parts.append(
             f'<circle class="c{number % 8}" cx="{px:.1f}" cy="{py:.1f}" r="5">'
             f"<title>{escape(name)}: {y:.4f}, {x:.3g}</title></circle>"
-            f'<text x="{px + dx:.1f}" y="{py + 4:.1f}" text-anchor="{anchor}">'
+            f'<text x="{px + dx:.1f}" y="{text_y:.1f}" text-anchor="{anchor}">'
             f"{escape(name)}</text>"
         )
     return _svg(parts, frame.height, title)
@@ -241,6 +245,17 @@ class _Frame:
                 f"{value:g}</text>"
             )
         return parts
+
+
+def _free_height(
+    left: float, wanted: float, width: float, taken: Sequence[tuple[float, float]]
+) -> float:
+    """Return the height nearest to the wanted one at which a label covers no other."""
+    for step in range(12):
+        for height in (wanted - 14 * step, wanted + 14 * step):
+            if all(abs(height - y) >= 13 or left + width < x or x + 110 < left for x, y in taken):
+                return height
+    return wanted
 
 
 def _round_numbers(low: float, high: float) -> list[float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ramify.experiments import _charts
 from ramify.experiments._report_words import summary, task_lead
+from ramify.experiments._statistics import saturation_size
 from ramify.metrics import Metric
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _time_figure(comparison: Comparison, metric: Metric) -> dict[str, str]:
 
 def _curve_figure(comparison: Comparison, task: str, metric: Metric) -> dict[str, str]:
     dataset = comparison.datasets(task)[0]
-    curves = []
+    curves, saturated = [], []
     for method in comparison.methods(task):
         runs = [
             row["curve"]
@@ -173,13 +174,21 @@ def _curve_figure(comparison: Comparison, task: str, metric: Metric) -> dict[str
         ]
         if runs:
             n_points = min(map(len, runs))
-            values = np.array([run[:n_points] for run in runs]).mean(axis=0)
-            curves.append((method, [(float(x), float(y)) for x, y in values]))
+            values = np.array([run[:n_points] for run in runs])
+            sizes, scores = values[0, :, 0], values[:, :, 1]
+            curves.append((method, list(zip(sizes.tolist(), scores.mean(axis=0).tolist()))))
+            size = saturation_size(
+                sizes.tolist(), scores, greater_is_better=metric.greater_is_better
+            )
+            saturated.append(f"{method} {size:g}")
     title = f"Curves over the size of ensembles, {dataset}"
     return {
         "title": title,
         "svg": _charts.lines(curves, "trees", metric.name, title),
-        "caption": "The score of the first members of each ensemble, a mean over folds.",
+        "caption": "The score of the first members of each ensemble, a mean over folds. The "
+        "smallest size not significantly worse than the best (paired t-tests over folds): "
+        + ", ".join(saturated)
+        + ".",
     }
 
 

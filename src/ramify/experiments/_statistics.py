@@ -229,6 +229,47 @@ def bootstrap_corrected_score(
     return float(np.mean(estimates)) if estimates else float("nan")
 
 
+def saturation_size(
+    sizes: Sequence[float], scores: Any, *, greater_is_better: bool, alpha: float = 0.05
+) -> float:
+    """Return the smallest size of an ensemble that is not significantly worse than the best.
+
+    Parameters
+    ----------
+    sizes : sequence of float, length m
+        Ascending.
+    scores : array-like of shape (runs, m)
+        The score of each run at each size.
+    greater_is_better : bool
+    alpha : float, default=0.05
+        The level of the paired t-tests.
+
+    Returns
+    -------
+    float
+        One of the sizes.
+
+    Examples
+    --------
+    >>> from ramify.experiments import saturation_size
+    >>> scores = [[0.50, 0.71, 0.72], [0.52, 0.74, 0.72], [0.49, 0.73, 0.75]]
+    >>> saturation_size([1, 10, 100], scores, greater_is_better=True)
+    10
+    """
+    values = _complete(scores)
+    signed = values if greater_is_better else -values
+    best = int(signed.mean(axis=0).argmax())
+    for j in range(best):
+        differences = signed[:, best] - signed[:, j]
+        if np.allclose(differences, differences[0]):
+            is_worse = bool(differences[0] > 0)
+        else:
+            is_worse = bool(stats.ttest_1samp(differences, 0.0).pvalue <= alpha)
+        if not is_worse:
+            return sizes[j]
+    return sizes[best]
+
+
 def not_worse_groups(ranks: Sequence[float], difference: float) -> list[tuple[int, int]]:
     """Return the longest stretches of sorted ranks whose ends differ by less than `difference`.
 
