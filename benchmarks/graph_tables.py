@@ -133,8 +133,14 @@ def run_graphs(
     return row
 
 
-def run(names: Sequence[str], methods: Sequence[str], n_members: int, path: Path) -> None:
-    """Fit what the file of results lacks."""
+def run(
+    names: Sequence[str],
+    methods: Sequence[str],
+    n_members: int,
+    path: Path,
+    given: float | None = None,
+) -> None:
+    """Fit what the file of results lacks; `given` is a constant to take instead of tuning it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {(row["data"], row["method"], row["fold"]) for row in read(path)}
     for name in names:
@@ -144,7 +150,7 @@ def run(names: Sequence[str], methods: Sequence[str], n_members: int, path: Path
             left = [f for f in range(N_FOLDS) if (name, method, f) not in done]
             if not left:
                 continue
-            constant = constant_of(X, Y, method)
+            constant = constant_of(X, Y, method) if given is None else given
             for f in left:
                 start = time.process_time()
                 row: dict[str, Any] = {"data": name, "method": method, "fold": f, "C": constant}
@@ -258,11 +264,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", nargs="+", choices=(*SETS, *CIRCLES), default=[*SETS, *CIRCLES])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--members", type=int, default=60, help="T (default 60)")
+    parser.add_argument("--constant", type=float, help="take this C instead of tuning it")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args(argv)
     if options.action == "run":
         warnings.simplefilter("ignore", ConvergenceWarning)
-        run(options.data, options.methods, options.members, options.results)
+        run(options.data, options.methods, options.members, options.results, options.constant)
     elif options.action == "report":
         print(report(options.results))
     else:
