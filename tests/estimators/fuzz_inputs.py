@@ -156,8 +156,9 @@ def attempt(rng):
     is_classifier = rng.random() < 0.5
     classes = [cls for cls in CLASSES if cls.__name__.endswith("Classifier") == is_classifier]
     estimator = pick(classes, rng)()
-    if hasattr(estimator, "n_estimators"):
-        estimator.set_params(n_estimators=3)
+    for size in ("n_estimators", "n_rules"):
+        if hasattr(estimator, size):
+            estimator.set_params(**{size: 3})
     names = sorted(set(PARAMETERS) & set(estimator.get_params(deep=False)))
     n_changed = min(int(pick([0, 0, 1, 3], rng)), len(names))
     for name in rng.choice(names, n_changed, replace=False):
@@ -191,7 +192,8 @@ def attempt(rng):
         if hasattr(estimator, name):
             getattr(estimator, name)(X)
     if hasattr(estimator, "staged_predict"):
-        assert 1 <= len(list(estimator.staged_predict(X))) <= estimator.n_estimators
+        size = getattr(estimator, "n_estimators", None) or estimator.n_rules
+        assert 1 <= len(list(estimator.staged_predict(X))) <= size
     for name in ("feature_importances_", "output_importances_"):
         if hasattr(type(estimator), name):
             assert np.isfinite(getattr(estimator, name)).all()

@@ -53,7 +53,7 @@ def as_numbers(
             "first, for example with sklearn.impute.SimpleImputer(add_indicator=True) in a "
             "pipeline, or use trees, which take missing values as they are."
         )
-    if values.size and np.abs(values).max() > _LARGEST:
+    if values.size and float(np.abs(values).max()) > _LARGEST:
         raise ValueError(
             f"Input X contains infinity or a value beyond {_LARGEST:g}, whose products could "
             f"overflow. Scale the features that {estimator_name} gets, for example with "
