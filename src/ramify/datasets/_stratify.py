@@ -199,6 +199,10 @@ def _label_pairs(labels: sparse.csr_array) -> sparse.csr_array:
     )
 
 
+#: Of sums of shares of rows.
+_ROUNDING = 1e-9
+
+
 def _deal(
     traits: sparse.csr_array, shares: NDArray[np.float64], rng: RandomState
 ) -> NDArray[np.intp]:
@@ -231,13 +235,19 @@ def _deal(
 def _greedy_parts(
     n_rows: int, lacks: NDArray[np.float64], room: NDArray[np.float64], rng: RandomState
 ) -> NDArray[np.intp]:
-    """Give each row to the part with room that lacks most of the trait, and has most room."""
+    """Give each row to the part with room that lacks most of the trait, and has most room.
+
+    Where sizes are no whole numbers, only as many parts are rounded up as there are rows for.
+    """
     lack, space = lacks.tolist(), room.tolist()
+    n_extra = round(sum(space)) - sum(int(max(s, 0.0) + _ROUNDING) for s in space)
     chance = rng.permutation(len(lack)).tolist()  # between parts that are alike
     parts = np.empty(n_rows, dtype=np.intp)
     numbers = range(len(lack))
     for i in range(n_rows):
-        best = max(numbers, key=lambda p: (space[p] > 1e-9, lack[p], space[p], chance[p]))
+        least = _ROUNDING if n_extra > 0 else 1.0 - _ROUNDING
+        best = max(numbers, key=lambda p: (space[p] > least, lack[p], space[p], chance[p]))
+        n_extra -= space[best] < 1.0 - _ROUNDING
         parts[i] = best
         lack[best] -= 1.0
         space[best] -= 1.0

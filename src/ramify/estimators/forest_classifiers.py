@@ -249,8 +249,11 @@ def _accuracy(truth: Any, guess: Any) -> float:
 
 
 def _known(values: Any) -> Any:
-    """Take what was never observed as improbable."""
-    return np.nan_to_num(values, copy=False) if isinstance(values, np.ndarray) else values
+    """Take what was never observed as improbable, and what rounding put beyond 1 as certain."""
+    if isinstance(values, np.ndarray):
+        return np.clip(np.nan_to_num(values, copy=False), 0.0, 1.0, out=values)
+    np.minimum(values.data, 1.0, out=values.data)
+    return values
 
 
 @documented
