@@ -50,7 +50,7 @@ class _PinballLoss(Loss):
     def step(
         self, targets: LossTargets, raw: NDArray[Any], direction: NDArray[Any]
     ) -> NDArray[np.float64]:
-        """Give weighted quantiles of residual / direction, with weights |direction|.
+        """Give weighted quantiles of residual / direction, weighted by its size.
 
         Where the direction is negative, what lay above lies below.
         """
