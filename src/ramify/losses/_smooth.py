@@ -98,7 +98,7 @@ class Huber(Loss):
         return np.asarray(np.clip(raw - targets.values, -self.delta, self.delta))
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Give 1 near zero and delta / abs(f - y) beyond: the quadratic that lies above the loss."""
+        """Give 1 near zero and delta / abs(f - y) beyond: the quadratic above the loss."""
         size = np.abs(raw - targets.values)
         return np.asarray(np.minimum(1.0, self.delta / np.maximum(size, self.delta)))
 
