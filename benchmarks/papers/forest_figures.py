@@ -110,8 +110,10 @@ def run_saturation(splits: int, jobs: int) -> Runs:
     runs = Runs("forests-figure-saturation")
     makers: dict[str, Callable[..., Any]] = {
         "all targets": lambda **k: ramify.RandomForestRegressor(projection=None, **k),
-        "3/4, subspace": lambda **k: ramify.RandomForestRegressor(**k),
-        "3/4, total": lambda **k: ramify.RandomForestRegressor(aggregation="total", **k),
+        "1/2, out of bag": lambda **k: ramify.RandomForestRegressor(aggregation="oob", **k),
+        "3/4, subspace": lambda **k: ramify.RandomForestRegressor(
+            projection=projections.Subsample(0.75), aggregation="subspace", **k
+        ),
         "1/2, total": lambda **k: ramify.RandomForestRegressor(
             projection=projections.Subsample(0.5), aggregation="total", **k
         ),

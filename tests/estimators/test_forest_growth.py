@@ -172,7 +172,7 @@ def test_the_forest_is_the_same_for_any_number_of_threads(cls, setting):
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-@pytest.mark.parametrize("projection", ["pca", "correlated", "hadamard"])
+@pytest.mark.parametrize("projection", ["pca", "hadamard"])
 def test_the_classifier_is_the_same_for_any_number_of_threads(cls, projection):
     labels = sparse.csr_array(LABELS)
     one, two = (

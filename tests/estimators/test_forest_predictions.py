@@ -115,7 +115,9 @@ def same_chance(forest):
 @each_kind
 def test_one_tree_on_all_rows_equals_the_single_tree(kind, cls):
     features, targets, weights = naive.training_part(kind)
-    forest = cls(n_estimators=1, bootstrap=False, projection=None, random_state=0)
+    forest = cls(
+        n_estimators=1, bootstrap=False, projection=None, max_features=None, random_state=0
+    )
     forest.fit(features, targets, sample_weight=weights)
     splitter = "random" if cls is ExtraTreesRegressor else "best"
     tree = TreeRegressor(splitter=splitter, random_state=same_chance(forest))

@@ -74,14 +74,12 @@ def test_an_output_counts_as_seen_where_the_column_of_a_projection_is_not_zero()
 
 def test_the_first_tree_sees_all_outputs_unless_told_otherwise():
     assert fit()._seen[0].all()
-    assert fit(projection=projections.Correlated(2))._seen[0].all()
     drawn = fit(projection=projections.Subsample(2, first_sees_all=False))
     assert drawn._seen[0].sum() == 2
 
 
 GAPS = {
     "one of many outputs": projections.Subsample(1, first_sees_all=False),
-    "one of many related outputs": projections.Correlated(1, first_sees_all=False),
     "one output twice": projections.Subsample(2, replace=True, first_sees_all=False),
     "one sign": projections.SparseRademacher(1),
     "one output at a time": projections.RoundRobin(),

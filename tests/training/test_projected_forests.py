@@ -25,7 +25,6 @@ NO_TIES = {"min_samples_leaf": 8, "max_bins": None, "random_state": 2}
 
 FULL = {
     "all outputs": projections.Subsample(1.0, first_sees_all=False),
-    "all correlated outputs": projections.Correlated(8, first_sees_all=False),
     "hadamard": projections.Hadamard(8),
     "pca": projections.PCA(1.0),
     "identity": projections.Identity(),

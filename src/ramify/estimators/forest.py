@@ -90,7 +90,8 @@ class ForestEstimator(MultiOutputEstimator):
             if self.aggregation == "oob":
                 raise ValueError(
                     f"aggregation='oob' of {name} weighs trees by the rows they were not grown "
-                    "on, and needs bootstrap=True; got bootstrap=False."
+                    "on, and needs bootstrap=True; got bootstrap=False. Use aggregation='total' "
+                    "or 'subspace' with it."
                 )
             if self.oob_score:
                 raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")

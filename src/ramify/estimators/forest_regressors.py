@@ -30,13 +30,13 @@ class ForestRegressor(RegressorMixin, ForestEstimator):
         n_estimators: int = 100,
         projection: Any = "subsample",
         projection_scope: str = "tree",
-        aggregation: str = "subspace",
+        aggregation: str = "total",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = "sqrt",
+        max_features: int | float | str | None = 0.33,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         bootstrap: bool = True,
@@ -218,8 +218,8 @@ class RandomForestRegressor(ForestRegressor):
 
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
     and tries some of the features at each node; its leaves predict all targets. By default a
-    tree sees three quarters of the targets (the first one all of them), and a target is
-    predicted by the trees that saw it.
+    tree sees half of the targets (the first one all of them) and a third of the features at each
+    node, and all trees predict all targets.
 
     Parameters
     ----------
@@ -260,13 +260,14 @@ class RandomForestRegressor(ForestRegressor):
 
 
 @documented
-@defaults(bootstrap=False, max_features=None)
+@defaults(bootstrap=False)
 class ExtraTreesRegressor(ForestRegressor):
     """Extremely randomised multi-target trees.
 
     Every tree is grown on all rows, on a random view of the targets, with one random cut per
-    feature and node, of which the best is taken. By default a tree sees three quarters of the
-    targets (the first one all of them), and a target is predicted by the trees that saw it.
+    feature and node, of which the best is taken. By default a tree sees half of the targets (the
+    first one all of them) and a third of the features at each node, and all trees predict all
+    targets.
 
     Parameters
     ----------
@@ -308,13 +309,13 @@ class ExtraTreesRegressor(ForestRegressor):
 
 
 @documented
-@defaults(aggregation="total", max_features=None)
+@defaults(max_features=None)
 class BaggedTreesRegressor(ForestRegressor):
     """Bagging of multi-target trees.
 
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
-    and tries all features at each node. By default a tree sees three quarters of the targets
-    (the first one all of them), and all trees predict all targets.
+    and tries all features at each node. By default a tree sees half of the targets (the first
+    one all of them), and all trees predict all targets.
 
     Parameters
     ----------

@@ -3,7 +3,6 @@
 from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import MixingProjection, Projection
 from ramify.projections._context import Feedback, ProjectionContext
-from ramify.projections._correlated import Correlated
 from ramify.projections._gradient_outputs import GradientSampling, TopOutputs
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
@@ -19,7 +18,6 @@ __all__ = [
     "PROJECTIONS",
     "Achlioptas",
     "Adaptive",
-    "Correlated",
     "Feedback",
     "FromTransformer",
     "Gaussian",

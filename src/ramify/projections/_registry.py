@@ -9,7 +9,6 @@ import numpy as np
 
 from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import Projection
-from ramify.projections._correlated import Correlated
 from ramify.projections._gradient_outputs import GradientSampling, TopOutputs
 from ramify.projections._hadamard import Hadamard
 from ramify.projections._pca import PCA
@@ -26,7 +25,6 @@ PROJECTIONS: dict[str, type[Projection]] = {
     "sparse_rademacher": SparseRademacher,
     "hadamard": Hadamard,
     "subsample": Subsample,
-    "correlated": Correlated,
     "pca": PCA,
     "top_outputs": TopOutputs,
     "gradient_sampling": GradientSampling,

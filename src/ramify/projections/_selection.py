@@ -61,7 +61,7 @@ class Subsample(Projection):
 
     Parameters
     ----------
-    n_components : int, float, "log" or "sqrt", default=0.75
+    n_components : int, float, "log" or "sqrt", default=0.5
         Number of outputs to draw, absolute or relative to the number d of outputs that vary: a
         fraction in (0, 1] of d, round(ln d) or ceil(sqrt d). Without replacement, an int larger
         than the number of outputs is an error; one larger than d draws all that vary, because a
@@ -90,7 +90,7 @@ class Subsample(Projection):
 
     def __init__(
         self,
-        n_components: int | float | str = 0.75,
+        n_components: int | float | str = 0.5,
         *,
         replace: bool = False,
         first_sees_all: bool = True,
@@ -126,16 +126,10 @@ class Subsample(Projection):
         n_components = count_components(self.n_components, len(outputs))
         if not self.replace:
             n_components = min(n_components, len(outputs))
-        drawn = self.choose(context, outputs, n_components)
+        drawn = context.rng.choice(outputs, n_components, replace=self.replace)
         selected = channels_of(drawn, context.channel_offsets)
         scale = math.sqrt(len(outputs) / n_components)
         return View.of_selection(selected, context.n_channels, scale=scale)
-
-    def choose(
-        self, context: ProjectionContext, outputs: NDArray[np.intp], n_components: int
-    ) -> NDArray[np.intp]:
-        """Draw outputs among those that vary, all with the same chance."""
-        return context.rng.choice(outputs, n_components, replace=self.replace)
 
     def _check_size(self, n_outputs: int) -> None:
         """Refuse more distinct outputs than there are."""
