@@ -1,17 +1,20 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.svm import SVC
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from ramify.datasets import make_linear_labels, make_multilabel
 from ramify.experiments import (
+    AllTargets,
     BestChain,
     LabelPowerset,
     OneModelPerLabel,
     OneModelPerTarget,
     RandomLinearCombinations,
 )
+from ramify.experiments._rivals import AllLabels
 
 X, Y = make_multilabel(200, 5, 4, random_state=0)
 
@@ -87,5 +90,34 @@ def test_linear_models_on_combinations_equal_linear_models_on_targets():
 
 
 def test_combinations_refuse_gaps():
-    with pytest.raises(ValueError, match="every target observed"):
+    with pytest.raises(ValueError, match="every output observed"):
         RandomLinearCombinations(LinearRegression()).fit(X, np.full((200, 2), np.nan))
+
+
+def test_all_labels_at_once_fills_in_the_constant_ones():
+    labels = np.column_stack([np.ones(200, dtype=int), Y[:, 0], np.zeros(200, dtype=int), Y[:, 1]])
+    model = AllLabels(DecisionTreeClassifier(max_depth=3, random_state=0)).fit(X, labels)
+    alone = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, Y[:, :2])
+    np.testing.assert_array_equal(model.predict(X)[:, [1, 3]], alone.predict(X))
+    np.testing.assert_array_equal(model.predict(X)[:, 0], 1)
+    np.testing.assert_array_equal(model.predict(X)[:, 2], 0)
+    constant = AllLabels(DecisionTreeClassifier()).fit(X, np.ones((200, 2)))
+    assert constant.predict_proba(X[:2]).tolist() == [[1, 1], [1, 1]]
+
+
+def test_one_varying_label_is_a_binary_problem():
+    labels = np.column_stack([Y[:, 0], np.zeros(200, dtype=int)])
+    model = AllLabels(LogisticRegression()).fit(X, labels)
+    alone = LogisticRegression().fit(X, Y[:, 0])
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 0], alone.predict_proba(X)[:, 1])
+
+
+def test_targets_are_standardised_for_models_to_which_units_matter():
+    targets = X[:, :2] * [1.0, 1e6]
+    for kind in (AllTargets, OneModelPerTarget):
+        predicted = kind(KNeighborsRegressor(1)).fit(X, targets).predict(X)
+        np.testing.assert_allclose(predicted, targets)
+    alike = OneModelPerTarget(SVR()).fit(X, np.column_stack([X[:, 0], 1e6 * X[:, 0]])).predict(X)
+    np.testing.assert_allclose(alike[:, 0] * 1e6, alike[:, 1])
+    with pytest.raises(ValueError, match="KNeighborsRegressor needs every output observed"):
+        AllTargets(KNeighborsRegressor()).fit(X, np.full((200, 2), np.nan))

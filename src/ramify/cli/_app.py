@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +9,14 @@ import numpy as np
 import typer
 
 from ramify import datasets, metrics
+from ramify.cli._compare import compare
 from ramify.cli._data import builtin_data, read_data, read_features, split_names
-from ramify.cli._output import console, messages, show_json, show_table
-from ramify.cli._values import parse_settings, parse_time
+from ramify.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
+from ramify.cli._output import console, show_json, show_table
+from ramify.cli._values import parse_settings
 from ramify.estimators import load, save
 from ramify.estimators.label_scores import label_scores
 from ramify.estimators.registry import ESTIMATORS
-from ramify.experiments import METHODS, Comparison
-from ramify.experiments import compare as compare_methods
-
-#: The exit code after Ctrl-C.
-STOPPED = 130
 
 app = typer.Typer(
     help="Predict many outputs at once: compare methods, fit, predict, evaluate, inspect.",
@@ -28,82 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Targets = Annotated[
-    str | None, typer.Option("--targets", help="Names of the outputs, separated by commas.")
-]
-NTargets = Annotated[
-    int | None,
-    typer.Option("--n-targets", help="How many of the last ARFF attributes are outputs."),
-]
-Xml = Annotated[Path | None, typer.Option("--xml", help="MULAN's file that names the labels.")]
-Exclude = Annotated[
-    str | None, typer.Option("--exclude", help="Columns of a table to leave out, by commas.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same results.")]
-
-
-@app.command()
-def compare(
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(help="Files, or names listed by `ramify datasets`; built-in data if none."),
-    ] = None,
-    targets: Targets = None,
-    n_targets: NTargets = None,
-    xml: Xml = None,
-    exclude: Exclude = None,
-    methods: Annotated[
-        str | None, typer.Option(help=f"Of {', '.join(METHODS)}; by commas. All by default.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Names of metrics, by commas; the first one is tuned for.")
-    ] = None,
-    cv: Annotated[
-        int | None, typer.Option(help="Number of folds; 5 by default, 3 for built-in data.")
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Time for tuning in all, such as 90s, 10m or 2h.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one per processor.")] = 1,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Compare methods on data sets, and write a report.
-
-    The same command goes on where it was stopped: results are in results.jsonl in the folder.
-    """
-    if data:
-        problems: Any = read_data(data, targets, n_targets, xml, exclude)
-    else:
-        problems = builtin_data(seed)
-    cv = cv or (5 if data else 3)
-    chosen = split_names(methods)
-    n_runs = len(problems) * cv * len(chosen or METHODS)
-    try:
-        result = compare_methods(
-            problems,
-            chosen,
-            split_names(metric),
-            cv=cv,
-            budget=None if budget is None else parse_time(budget) / n_runs,
-            path=out / "results.jsonl",
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=0 if as_json else 1,
-        )
-    except KeyboardInterrupt:
-        messages.print(f"Stopped; what is finished is in {out}. The same command goes on.")
-        raise typer.Exit(STOPPED) from None
-    page = result.report(out)
-    if as_json:
-        show_json(_boards(result) | {"report": str(page)})
-        return
-    _show_boards(result)
-    for row in result.failures[:5]:
-        messages.print(f"failed: {row['method']} on {row['dataset']}: {row['error']}")
-    console.print(f"Report: {page}", soft_wrap=True)
+app.command()(compare)
 
 
 @app.command()
@@ -275,23 +196,3 @@ def _evaluation(
         given = given.reshape(len(given), -1) if isinstance(given, np.ndarray) else given
         values[metric.name] = metric.prepare()(dataset.Y, given)
     return values
-
-
-def _boards(result: Comparison) -> dict[str, Any]:
-    return {
-        metric.name: [asdict(standing) for standing in result.leaderboard(metric.name)]
-        for found in result.metrics.values()
-        for metric in found
-    }
-
-
-def _show_boards(result: Comparison) -> None:
-    for task, found in result.metrics.items():
-        boards = {m.name: {s.method: s for s in result.leaderboard(m.name)} for m in found}
-        first = boards[found[0].name]
-        arrows = [f"{m.name} {'↑' if m.greater_is_better else '↓'}" for m in found]
-        rows = [
-            [s.method, s.rank, *(boards[m.name][s.method].score for m in found), s.fit_seconds]
-            for s in first.values()
-        ]
-        show_table(task, ["method", "mean rank", *arrows, "fit, s"], rows)

@@ -50,6 +50,7 @@ def read_data(
 def _read_one(
     name: str, targets: str | None, n_targets: int | None, xml: Path | None, exclude: str | None
 ) -> Dataset:
+    name, n_targets = _with_count(name, n_targets)
     if os.path.exists(name):
         return datasets.load(
             name,
@@ -69,6 +70,14 @@ def _read_one(
     raise ValueError(
         f"{name} is neither a file nor a data set by name; `ramify datasets` lists those.{hint}"
     )
+
+
+def _with_count(name: str, n_targets: int | None) -> tuple[str, int | None]:
+    """Read FILE.arff:3, whose last 3 attributes are outputs."""
+    path, colon, count = name.rpartition(":")
+    if colon and count.isdecimal() and not os.path.exists(name):
+        return path, int(count)
+    return name, n_targets
 
 
 def read_features(name: str, output_names: Sequence[str], **options: Any) -> Any:

@@ -20,7 +20,9 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
     table = Table(title=title, title_justify="left")
     for number, name in enumerate(header):
         is_first = number == 0
-        table.add_column(name, justify="left" if is_first else "right", no_wrap=is_first)
+        table.add_column(
+            name, justify="left" if is_first else "right", no_wrap=is_first, overflow="fold"
+        )
     for row in rows:
         table.add_row(*(shown(value) for value in row))
     console.print(table)
@@ -34,7 +36,13 @@ def show_json(value: Any) -> None:
 def shown(value: Any) -> str:
     """Return a value as it stands in a table."""
     if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4g}"
+        return (
+            "–"
+            if math.isnan(value)
+            else f"{value:.3f}"
+            if 0.01 <= abs(value) < 100
+            else f"{value:.3g}"
+        )
     return str(value)
 
 

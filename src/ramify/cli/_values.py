@@ -21,6 +21,16 @@ def parse_time(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def parse_tuning(text: str) -> float | int:
+    """Return a share such as 0.25, or a number of inner folds."""
+    try:
+        return int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        raise ValueError(
+            f"--tuning must be a share such as 0.25, or a number of inner folds; got {text!r}."
+        ) from None
+
+
 def parse_settings(texts: Sequence[str], cls: Any) -> dict[str, Any]:
     """Return parameters typed as name=value; values are Python's literals, or else strings."""
     known = list(signature(cls).parameters)

@@ -135,6 +135,57 @@ class Dataset:
         """The number of unknown values in Y."""
         return _count_missing(self.Y)
 
+    def take(self, rows: Any) -> Dataset:
+        """Return some rows.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Their numbers, in the order wanted.
+
+        Returns
+        -------
+        Dataset
+        """
+        idx = np.asarray(rows, dtype=np.intp)
+        X: Any = self.X
+        return Dataset(
+            X.iloc[idx].reset_index(drop=True) if hasattr(X, "iloc") else X[idx],
+            self.Y[idx],
+            self.feature_names,
+            self.output_names,
+            self.name,
+            self.n_skipped,
+        )
+
+    def sample(self, n_rows: int, *, random_state: int = 0) -> Dataset:
+        """Return rows drawn by lot, in their order; all of them if there are no more.
+
+        Parameters
+        ----------
+        n_rows : int
+            The most rows to keep.
+        random_state : int, default=0
+
+        Returns
+        -------
+        Dataset
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ramify.datasets import Dataset
+        >>> data = Dataset(np.arange(6.0)[:, None], np.zeros((6, 1)), ["a"], ["t"], "toy")
+        >>> data.sample(3).X.ravel()
+        array([2., 3., 5.])
+        """
+        if n_rows < 1:
+            raise ValueError(f"The number of rows must be 1 or more; got {n_rows!r}.")
+        if n_rows >= self.n_samples:
+            return self
+        drawn = np.random.default_rng(random_state).permutation(self.n_samples)[:n_rows]
+        return self.take(np.sort(drawn))
+
     def __repr__(self) -> str:
         missing = [
             f"{count} missing in {matrix}"

@@ -1,9 +1,12 @@
 """Compare methods honestly: the same folds, tuning inside them, the right statistics, a report."""
 
+from ramify.experiments._adaboost import AdaBoostMH
 from ramify.experiments._baseline_methods import METHODS
 from ramify.experiments._baselines import (
+    AllTargets,
     BestChain,
     LabelPowerset,
+    LabelsByRegression,
     OneModelPerLabel,
     OneModelPerTarget,
     RandomLinearCombinations,
@@ -24,10 +27,13 @@ from ramify.experiments._statistics import (
 __all__ = [
     "DEFAULT_METRICS",
     "METHODS",
+    "AdaBoostMH",
+    "AllTargets",
     "BestChain",
     "Comparison",
     "FriedmanResult",
     "LabelPowerset",
+    "LabelsByRegression",
     "Method",
     "OneModelPerLabel",
     "OneModelPerTarget",

@@ -1,8 +1,7 @@
-"""Baselines and rivals as methods: what the papers compare with."""
+"""Baselines as methods, what the papers compare with, and the table of all methods."""
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -10,9 +9,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, MultiTaskElasticNet, Ridge
 from sklearn.svm import SVC, SVR
 
+from ramify.experiments._adaboost import AdaBoostMH
 from ramify.experiments._baselines import (
+    AllTargets,
     BestChain,
     LabelPowerset,
+    LabelsByRegression,
     OneModelPerLabel,
     OneModelPerTarget,
     RandomLinearCombinations,
@@ -20,6 +22,7 @@ from ramify.experiments._baselines import (
 from ramify.experiments._encoding import encoded
 from ramify.experiments._methods import Method, ramify_methods
 from ramify.experiments._problem import Problem
+from ramify.experiments._rivals import RIVALS
 
 _ROUNDS = 50  # of gradient boosting within a baseline
 
@@ -47,7 +50,8 @@ def _linear(problem: Problem, random_state: int) -> Any:
 
 
 def _multi_task(problem: Problem, random_state: int) -> Any:
-    return encoded(problem.X, MultiTaskElasticNet(max_iter=2000), scale=True)
+    wrap: Any = AllTargets if problem.task == "regression" else LabelsByRegression
+    return encoded(problem.X, wrap(MultiTaskElasticNet(max_iter=2000)), scale=True)
 
 
 def _svm(problem: Problem, random_state: int) -> Any:
@@ -70,55 +74,39 @@ def _combinations(problem: Problem, random_state: int) -> Any:
     return encoded(problem.X, model)
 
 
-def _xgboost(problem: Problem, random_state: int) -> Any:
-    import xgboost
-
-    kind = xgboost.XGBRegressor if problem.task == "regression" else xgboost.XGBClassifier
-    model = kind(
-        multi_strategy="multi_output_tree",
-        tree_method="hist",
-        n_jobs=1,
-        random_state=random_state,
-    )
-    return encoded(problem.X, model)
-
-
-def _lightgbm(problem: Problem, random_state: int) -> Any:
-    import lightgbm
-
-    options: dict[str, Any] = {"random_state": random_state, "n_jobs": 1, "verbose": -1}
-    return _per_output(
-        problem, lightgbm.LGBMRegressor(**options), lightgbm.LGBMClassifier(**options)
-    )
+def _adaboost(problem: Problem, random_state: int) -> Any:
+    return encoded(problem.X, AdaBoostMH(random_state=random_state))
 
 
 _BASELINES = (
     Method("Mean", _mean, group="baseline"),
-    Method("SingleOutput", _single_output, group="baseline"),
+    Method(
+        "SingleOutput",
+        _single_output,
+        space={"model__estimator__learning_rate": (0.05, 0.1, 0.3)},
+        group="baseline",
+    ),
     Method("Linear", _linear, group="baseline"),
     Method(
         "MultiTask",
         _multi_task,
-        ("regression",),
-        {"model__alpha": (0.01, 0.1, 1.0)},
-        "baseline",
+        space={"model__estimator__alpha": (0.003, 0.03, 0.3)},
+        group="baseline",
     ),
     Method("SVM", _svm, space={"model__estimator__C": (0.1, 1.0, 10.0)}, group="baseline"),
     Method("RandomCombinations", _combinations, ("regression",), group="baseline"),
     Method("LabelPowerset", _powerset, ("multilabel",), group="baseline"),
     Method("ClassifierChain", _chain, ("multilabel",), group="baseline"),
-)
-_RIVALS = (
-    ("xgboost", Method("XGBoost", _xgboost, group="rival")),
-    ("lightgbm", Method("LightGBM", _lightgbm, group="rival")),
+    Method(
+        "AdaBoostMH",
+        _adaboost,
+        ("multilabel",),
+        {"model__max_leaf_nodes": (10, 100)},
+        group="baseline",
+    ),
 )
 
 #: All methods by name: ramify's estimators, baselines, and the rivals that are installed.
 METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        *ramify_methods(),
-        *_BASELINES,
-        *(method for package, method in _RIVALS if importlib.util.find_spec(package)),
-    )
+    method.name: method for method in (*ramify_methods(), *_BASELINES, *RIVALS)
 }

@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.multioutput import ClassifierChain
 from sklearn.utils import check_random_state
 
+from ramify.experiments._encoding import TargetScale, dense
 from ramify.metrics import subset_zero_one_loss
 
 
@@ -42,7 +43,7 @@ class LabelPowerset(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LabelPowerset:
         """Train on the number of each row's label set."""
-        self.label_sets_, classes = np.unique(np.asarray(y), axis=0, return_inverse=True)
+        self.label_sets_, classes = np.unique(dense(y), axis=0, return_inverse=True)
         self.estimator_ = None
         if len(self.label_sets_) > 1:
             self.estimator_ = clone(self.estimator).fit(X, classes.ravel())
@@ -96,7 +97,7 @@ class BestChain(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> BestChain:
         """Choose the order on a quarter of the rows, and train the chain on all."""
         rng = check_random_state(self.random_state)
-        Y = np.asarray(y)
+        Y = dense(y)
         kept, held = train_test_split(np.arange(len(Y)), test_size=0.25, random_state=rng)
         orders = [rng.permutation(Y.shape[1]) for _ in range(self.n_orders)]
         losses = []
@@ -141,7 +142,7 @@ class OneModelPerLabel(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> OneModelPerLabel:
         """Train one model per label, on the rows where it is observed."""
-        Y = np.asarray(y, dtype=np.float64)
+        Y = dense(y).astype(np.float64)
         self.estimators_ = []
         for j in range(Y.shape[1]):
             known = ~np.isnan(Y[:, j])
@@ -160,6 +161,8 @@ class OneModelPerLabel(ClassifierMixin, BaseEstimator):
 
 class OneModelPerTarget(RegressorMixin, BaseEstimator):
     """Single target: one regressor per target, on the rows where it is observed.
+
+    Targets are standardised, so that settings mean the same for all of them.
 
     Parameters
     ----------
@@ -181,20 +184,97 @@ class OneModelPerTarget(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> OneModelPerTarget:
         """Train one model per target."""
-        Y = np.asarray(y, dtype=np.float64)
+        Y = dense(y).astype(np.float64)
+        self.scale_ = TargetScale(Y)
+        scaled = self.scale_.apply(Y)
         self.estimators_ = []
         for j in range(Y.shape[1]):
             known = ~np.isnan(Y[:, j])
-            model = clone(self.estimator).fit(X[known], Y[known, j]) if known.any() else None
+            model = clone(self.estimator).fit(X[known], scaled[known, j]) if known.any() else None
             self.estimators_.append(model)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict all targets; NaN for one that was never observed."""
         nothing = np.full(np.shape(X)[0], np.nan)
-        return np.column_stack(
+        scaled = np.column_stack(
             [nothing if model is None else model.predict(X) for model in self.estimators_]
         )
+        return np.asarray(self.scale_.undo(scaled))
+
+
+class AllTargets(RegressorMixin, BaseEstimator):
+    """One regressor for all targets at once, which are standardised for it.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Of many targets; anyone's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from ramify.experiments import AllTargets
+    >>> X = np.arange(4.0)[:, np.newaxis]
+    >>> AllTargets(LinearRegression()).fit(X, np.hstack([2 * X, -X])).predict([[5.0]]).round(6)
+    array([[10., -5.]])
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> AllTargets:
+        """Train on all targets, each of which must be observed."""
+        Y = dense(y).astype(np.float64)
+        check_observed(Y, self.estimator)
+        self.scale_ = TargetScale(Y)
+        self.estimator_ = clone(self.estimator).fit(X, self.scale_.apply(Y))
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict all targets, of shape (n, d)."""
+        predicted = dense(self.estimator_.predict(X)).astype(np.float64)
+        return np.asarray(self.scale_.undo(predicted.reshape(predicted.shape[0], -1)))
+
+
+class LabelsByRegression(ClassifierMixin, BaseEstimator):
+    """Labels as the numbers 0 and 1 of a multi-target regressor; 0.5 and more is a label.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Of many targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from ramify.experiments import LabelsByRegression
+    >>> X = np.arange(20.0)[:, np.newaxis]
+    >>> Y = np.hstack([X > 5, X > 12]).astype(int)
+    >>> LabelsByRegression(LinearRegression()).fit(X, Y).predict([[8.0]])
+    array([[1, 0]])
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> LabelsByRegression:
+        """Train the regressor; every label must be observed."""
+        Y = dense(y).astype(np.float64)
+        check_observed(Y, self.estimator)
+        self.estimator_ = clone(self.estimator).fit(X, Y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict label sets."""
+        return _as_labels(self.predict_proba(X) >= 0.5)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the number of each label, cut off at 0 and 1."""
+        predicted = np.asarray(self.estimator_.predict(X))
+        return np.clip(predicted.reshape(predicted.shape[0], -1), 0.0, 1.0)
 
 
 class RandomLinearCombinations(RegressorMixin, BaseEstimator):
@@ -239,9 +319,8 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> RandomLinearCombinations:
         """Train one model per combination."""
         rng = check_random_state(self.random_state)
-        Y = np.asarray(y, dtype=np.float64)
-        if np.isnan(Y).any():
-            raise ValueError("RandomLinearCombinations needs every target observed; got NaN.")
+        Y = dense(y).astype(np.float64)
+        check_observed(Y, self)
         n_targets = Y.shape[1]
         self.low_ = Y.min(axis=0)
         self.range_ = np.where(np.ptp(Y, axis=0) > 0, np.ptp(Y, axis=0), 1.0)
@@ -295,6 +374,12 @@ class _ConstantSafe(ClassifierMixin, BaseEstimator):
             scores = self.estimator_.decision_function(X)
             positive = 1.0 / (1.0 + np.exp(-np.clip(scores, -500, 500)))
         return np.column_stack([1.0 - positive, positive])
+
+
+def check_observed(Y: Any, estimator: Any) -> None:
+    """Refuse outputs that are not observed, in the name of an estimator that needs them all."""
+    if np.isnan(Y).any():
+        raise ValueError(f"{type(estimator).__name__} needs every output observed; got NaN.")
 
 
 def _as_labels(predicted: Any) -> NDArray[Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import joblib
+import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
@@ -18,6 +20,8 @@ from ramify.experiments._methods import Method, resolve_methods
 from ramify.experiments._problem import Problem, read_problems
 from ramify.experiments._results_file import ResultsFile
 from ramify.experiments._run import Job, run
+from ramify.experiments._tuning import check_tuning
+from ramify.experiments._worker import run_apart
 from ramify.metrics import METRICS, Metric
 from ramify.metrics import resolve as resolve_metric
 
@@ -26,7 +30,10 @@ DEFAULT_METRICS = {
     "regression": ("arrmse", "r2"),
     "multilabel": ("example_f1", "hamming_loss", "subset_zero_one_loss", "macro_f1", "lrap"),
 }
-_PACKAGES = ("ramify", "numpy", "scipy", "scikit-learn", "xgboost", "lightgbm")
+_PACKAGES = (
+    "ramify", "numpy", "scipy", "scikit-learn", "scikit-posthocs", "xgboost", "lightgbm",
+    "catboost", "mlrl-boomer",
+)  # fmt: skip
 
 
 def compare(
@@ -35,7 +42,10 @@ def compare(
     metrics: Sequence[str | Metric] | None = None,
     *,
     cv: Any = 5,
+    tuning: float | int = 0.25,
     budget: float | None = None,
+    bootstraps: int = 0,
+    limit: float | None = None,
     path: str | os.PathLike[str] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -43,25 +53,36 @@ def compare(
 ) -> Comparison:
     """Compare methods on data sets by cross-validation.
 
-    Every method is tuned on the training rows of each fold (by the first metric, on a quarter of
-    them that is held back), trained on all of them, and judged on the test rows. The folds are
-    the same for all methods. A method that fails is recorded with its error; the others go on.
+    Every method is tuned on the training rows of each fold by the first metric, trained on all of
+    them, and judged on the test rows. The folds are the same for all methods. A method that fails
+    is recorded with its error; the others go on.
 
     Parameters
     ----------
     data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
         What to compare on.
-    methods : None, sequence of (str, estimator or Method), or mapping, default=None
-        Names of `METHODS`, estimators, or a mapping of names to estimators. None: all methods
-        that can do the task.
+    methods : None, sequence of (str, estimator, Method or dict), or mapping, default=None
+        Names of `METHODS`, estimators, or configurations: ``{"method": "Boosting",
+        "n_estimators": 50, "learning_rate": [0.05, 0.2]}``, in which a list is tuned. A mapping
+        gives names to them. None: all methods that can do the task.
     metrics : None or sequence of (str or Metric), default=None
         Names of `metrics.METRICS`. Methods are tuned for the first one of the task. None: a
         selection for each task.
     cv : int or splitter, default=5
         The number of folds, or an object with `split`.
+    tuning : float or int, default=0.25
+        How settings are chosen: on this share of the training rows, held back once, or by nested
+        cross-validation with so many inner folds.
     budget : float or None, default=None
-        Seconds for tuning in each run; settings are then tried in a random order. None: all
-        settings are tried, which gives the same results every time.
+        Seconds for the whole comparison, of which every run has an equal share for tuning and
+        training, as in paper 000; settings are then tried in a random order while the share
+        lasts, but at least one. None: all settings are tried, which gives the same results every
+        time.
+    bootstraps : int, default=0
+        If not 0, every setting is also judged on so many draws of the test rows, for estimates
+        without the optimism of tuning (BBC-CV): see `Comparison.corrected`.
+    limit : float or None, default=None
+        Seconds after which a run is stopped and counts as failed.
     path : path-like or None, default=None
         A file to which results are written as they come. If it exists, runs that are in it are
         not done again.
@@ -88,14 +109,23 @@ def compare(
     problems = read_problems(data)
     chosen = resolve_methods(methods, METHODS)
     by_task = _metrics_by_task(problems, metrics)
-    jobs = list(_jobs(problems, chosen, by_task, cv, budget, random_state))
+    options = {
+        "tuning": check_tuning(tuning),
+        "bootstraps": _checked_bootstraps(bootstraps),
+        "limit": _checked_seconds("limit", limit),
+    }
+    jobs = list(_jobs(problems, chosen, by_task, cv, random_state, options))
     if not jobs:
         raise ValueError(
             "No method can do the task of any data set: "
             + "; ".join(f"{p.name} is {p.task}" for p in problems)
             + f". Methods: {', '.join(m.name for m in chosen)}."
         )
-    plan = _plan(problems, chosen, by_task, jobs, budget, random_state)
+    if _checked_seconds("budget", budget) is not None:
+        share = float(budget or 0.0) * joblib.effective_n_jobs(n_jobs) / len(jobs)
+        jobs = [replace(job, budget=share) for job in jobs]
+    options["budget"] = budget
+    plan = _plan(problems, chosen, by_task, jobs, random_state, options)
     file = None if path is None else ResultsFile(path, plan)
     rows = [] if file is None else list(file.rows)
     done = {(row["dataset"], row["method"], row["fold"]) for row in rows}
@@ -129,13 +159,29 @@ def _metrics_by_task(
     return by_task
 
 
+def _checked_bootstraps(bootstraps: Any) -> int:
+    if isinstance(bootstraps, bool) or not isinstance(bootstraps, (int, np.integer)):
+        raise TypeError(f"bootstraps must be an integer, 0 or more; got {bootstraps!r}.")
+    if bootstraps < 0:
+        raise ValueError(f"bootstraps must be an integer, 0 or more; got {bootstraps!r}.")
+    return int(bootstraps)
+
+
+def _checked_seconds(name: str, seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise ValueError(f"{name} must be None or a number of seconds above 0; got {seconds!r}.")
+    return float(seconds)
+
+
 def _jobs(
     problems: list[Problem],
     methods: list[Method],
     by_task: dict[str, tuple[Metric, ...]],
     cv: Any,
-    budget: float | None,
     random_state: int,
+    options: dict[str, Any],
 ) -> Iterator[Job]:
     for problem in problems:
         folds = problem.folds(cv, random_state)
@@ -149,7 +195,7 @@ def _jobs(
                         fold,
                         number,
                         random_state + number,
-                        budget,
+                        **options,
                     )
 
 
@@ -164,6 +210,8 @@ def _results(jobs: list[Job], n_jobs: int | None) -> Iterator[dict[str, Any]]:
 
 
 def _run_on_one_thread(job: Job) -> dict[str, Any]:
+    if job.limit is not None or job.method.group == "rival":
+        return run_apart(job)
     with threadpool_limits(1):
         return run(job)
 
@@ -191,21 +239,18 @@ def _plan(
     methods: list[Method],
     by_task: dict[str, tuple[Metric, ...]],
     jobs: list[Job],
-    budget: float | None,
     random_state: int,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     """Say what is compared; the same plan gives the same results."""
     n_folds = {job.problem.name: job.number + 1 for job in jobs}
     return {
         "data": {p.name: [*p.shape, p.task, p.fingerprint()] for p in problems},
-        "methods": {
-            m.name: {name: [repr(v) for v in values] for name, values in m.space.items()}
-            for m in methods
-        },
+        "methods": {m.name: m.description() for m in methods},
         "metrics": {task: [m.name for m in found] for task, found in by_task.items()},
         "folds": n_folds,
-        "budget": budget,
         "random_state": random_state,
+        **options,
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.experiments._bootstrap import CorrectedScore, corrected_score
 from ramify.experiments._problem import Problem
 from ramify.experiments._statistics import FriedmanResult, average_ranks, friedman_test
 from ramify.metrics import Metric
@@ -194,6 +195,24 @@ class Comparison:
             len(rows),
             len(rows) - len(good),
         )
+
+    def corrected(self, dataset: str, method: str) -> CorrectedScore | None:
+        """Estimate the score of a tuned method without the optimism of tuning (BBC-CV).
+
+        Parameters
+        ----------
+        dataset, method : str
+
+        Returns
+        -------
+        CorrectedScore or None
+            By the first metric of the task; None without `bootstraps`, or if a fold failed.
+        """
+        rows = [r for r in self.rows if r["dataset"] == dataset and r["method"] == method]
+        folds: list[Any] = [row.get("bootstraps") for row in rows]
+        if not all(folds):
+            return None
+        return corrected_score(folds, self.metrics[rows[0]["task"]][0])
 
     def friedman(self, metric: str | None = None, *, alpha: float = 0.05) -> FriedmanResult | None:
         """Test whether the methods differ over the data sets.

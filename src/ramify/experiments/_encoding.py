@@ -47,6 +47,53 @@ def encoded(X: Any, model: Any, *, scale: bool = False) -> Pipeline:
     return Pipeline([("encode", encoder), ("model", model)])
 
 
+def dense(matrix: Any) -> Any:
+    """Return an array of a matrix that may be sparse; too large a one is refused.
+
+    Parameters
+    ----------
+    matrix : array-like or sparse matrix of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+    """
+    if not sparse.issparse(matrix):
+        return np.asarray(matrix)
+    if matrix.shape[0] * matrix.shape[1] > _MOST_DENSE:
+        raise MemoryError(
+            f"A dense matrix of shape {matrix.shape} would take more than "
+            f"{_MOST_DENSE * 8 / 1e6:.0f} MB; this method cannot use sparse matrices."
+        )
+    return matrix.toarray()
+
+
+class TargetScale:
+    """The mean and standard deviation of each target, for models to which units matter.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        NaN is not observed.
+    """
+
+    def __init__(self, Y: Any) -> None:
+        observed = ~np.isnan(Y)
+        counts = np.maximum(observed.sum(axis=0), 1)
+        self.mean = np.where(observed, Y, 0.0).sum(axis=0) / counts
+        deviations = np.where(observed, Y - self.mean, 0.0)
+        spread = np.sqrt((deviations**2).sum(axis=0) / counts)
+        self.spread = np.where(spread > 0.0, spread, 1.0)
+
+    def apply(self, Y: Any) -> Any:
+        """Return targets of mean 0 and standard deviation 1."""
+        return (Y - self.mean) / self.spread
+
+    def undo(self, scaled: Any) -> Any:
+        """Return targets in their own units."""
+        return scaled * self.spread + self.mean
+
+
 class _Densify(TransformerMixin, BaseEstimator):
     """Make a sparse matrix dense, within reason."""
 
@@ -55,9 +102,4 @@ class _Densify(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        if X.shape[0] * X.shape[1] > _MOST_DENSE:
-            raise MemoryError(
-                f"A dense matrix of shape {X.shape} would take more than "
-                f"{_MOST_DENSE * 8 / 1e6:.0f} MB; this method cannot use sparse features."
-            )
-        return X.toarray()
+        return dense(X)

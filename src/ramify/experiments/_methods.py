@@ -70,6 +70,12 @@ class Method:
         """Return all combinations of the search space; one empty dict without a space."""
         return [dict(zip(self.space, values)) for values in product(*self.space.values())]
 
+    def description(self) -> dict[str, Any]:
+        """Return what tells this method from others of its name, in JSON's types."""
+        text = {name: [repr(v) for v in values] for name, values in self.space.items()}
+        made_of = getattr(self.make, "made_of", None)
+        return {"space": text} if made_of is None else {"space": text, "made_of": made_of}
+
 
 def ramify_methods() -> Iterable[Method]:
     """Yield one method for each pair of regressor and classifier in ramify's registry."""
@@ -129,9 +135,12 @@ def _method(value: Any, registry: Mapping[str, Method], name: str | None = None)
             f"methods must be among {', '.join(map(repr, registry))}, estimators or Methods; got "
             f"{value!r}.{hint}"
         )
+    if isinstance(value, Mapping):
+        return _configured(value, registry, name)
     if not hasattr(value, "fit") or not hasattr(value, "get_params"):
         raise TypeError(
-            f"A method must be a name, an estimator or a Method; got {type(value).__name__}."
+            "A method must be a name, an estimator, a Method or a dict with 'method'; got "
+            f"{type(value).__name__}."
         )
     tasks = tuple(
         task
@@ -144,6 +153,41 @@ def _method(value: Any, registry: Mapping[str, Method], name: str | None = None)
     return Method(
         name or type(value).__name__, _Clone(value), tasks or ("regression", "multilabel")
     )
+
+
+def _configured(
+    config: Mapping[str, Any], registry: Mapping[str, Method], name: str | None
+) -> Method:
+    """Return a method with parameters set, and a search space of those that are lists."""
+    if "method" not in config:
+        raise ValueError(
+            "A configuration must name its method, as {'method': 'RandomForest', 'max_depth': 5}; "
+            f"got the keys {sorted(map(str, config))}."
+        )
+    base = _method(config["method"], registry)
+    given = {str(key): value for key, value in config.items() if key not in ("method", "name")}
+    lists = {k: tuple(v) for k, v in given.items() if isinstance(v, (list, tuple))}
+    fixed = {k: v for k, v in given.items() if k not in lists}
+    kept = {k: v for k, v in base.space.items() if k not in given}
+    return Method(
+        name or str(config.get("name", base.name)),
+        _WithSettings(base.make, fixed),
+        base.tasks,
+        kept | lists,
+        base.group,
+    )
+
+
+class _WithSettings:
+    """Makes an estimator with some parameters set."""
+
+    def __init__(self, make: Callable[[Problem, int], Any], settings: dict[str, Any]) -> None:
+        self.make = make
+        self.settings = settings
+        self.made_of = repr(sorted(settings.items()))
+
+    def __call__(self, problem: Problem, random_state: int) -> Any:
+        return self.make(problem, random_state).set_params(**self.settings)
 
 
 class _MakeByTask:
@@ -161,6 +205,7 @@ class _Clone:
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
+        self.made_of = repr(estimator)
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
         copy = clone(self.estimator)

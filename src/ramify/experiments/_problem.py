@@ -59,11 +59,28 @@ class Problem:
         return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(self.X, self.Y)]
 
     def fingerprint(self) -> str:
-        """Return a digest of the outputs, to tell whether a results file is about this data."""
-        values = self.Y.indices if is_sparse(self.Y) else np.ascontiguousarray(self.Y)
+        """Return a digest of the data, to tell whether a results file is about them."""
         digest = hashlib.sha256(str((self.name, self.shape, self.task)).encode())
-        digest.update(np.asarray(values).tobytes())
+        digest.update(str((self.feature_names, self.output_names)).encode())
+        for part in (*_parts(self.X), *_parts(self.Y)):
+            digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
+
+
+def _parts(matrix: Any) -> list[Any]:
+    """Return arrays of numbers that tell a matrix from others."""
+    if is_sparse(matrix):
+        rows = sparse.csr_array(matrix)
+        return [rows.indptr, rows.indices, rows.data]
+    if isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf":
+        return [matrix]
+    try:
+        from pandas import DataFrame
+        from pandas.util import hash_pandas_object
+    except ImportError:
+        return []
+    frame = matrix.to_pandas() if hasattr(matrix, "to_pandas") else DataFrame(matrix)
+    return [hash_pandas_object(frame, index=False).to_numpy()]
 
 
 def read_problems(data: Any) -> list[Problem]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 import traceback
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
-from ramify.datasets import stratified_parts
 from ramify.estimators.label_scores import label_scores
+from ramify.experiments._bootstrap import bootstrap_scores
+from ramify.experiments._encoding import dense
 from ramify.experiments._methods import Method
+from ramify.experiments._model_facts import importances, model_facts, plain_floats
 from ramify.experiments._problem import Fold, Problem
+from ramify.experiments._tuning import choose_settings, inner_folds
 from ramify.metrics import Metric, column_means, label_f1_score, macro_r2_score
 
 _MOST_OUTPUTS = 200  # whose scores are kept one by one
@@ -33,7 +34,10 @@ class Job:
     fold: Fold
     number: int
     random_state: int
-    budget: float | None
+    budget: float | None = None
+    tuning: float | int = 0.25
+    bootstraps: int = 0
+    limit: float | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -52,16 +56,10 @@ def run(job: Job) -> dict[str, Any]:
     -------
     dict
         In JSON's types. With "error" if it failed; else with "scores" by metric, the chosen
-        "settings", times, sizes, scores per output, and for the first fold leaves,
-        examples of predictions and importances.
+        "settings", times, sizes, scores per output, bootstraps of all settings if asked for, and
+        for the first fold examples of predictions and importances.
     """
-    row: dict[str, Any] = {
-        "dataset": job.problem.name,
-        "task": job.problem.task,
-        "method": job.method.name,
-        "group": job.method.group,
-        "fold": job.number,
-    }
+    row = describe(job)
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -72,6 +70,17 @@ def run(job: Job) -> dict[str, Any]:
         row["error"] = f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
     row["seconds"] = time.perf_counter() - start
     return row
+
+
+def describe(job: Job) -> dict[str, Any]:
+    """Return the beginning of a run's row: what the run is about."""
+    return {
+        "dataset": job.problem.name,
+        "task": job.problem.task,
+        "method": job.method.name,
+        "group": job.method.group,
+        "fold": job.number,
+    }
 
 
 def _judged(job: Job) -> dict[str, Any]:
@@ -92,15 +101,32 @@ def _judged(job: Job) -> dict[str, Any]:
         "n_tried": n_tried,
         "fit_seconds": fit_seconds,
         "predict_seconds_per_row": predict_seconds / max(len(test), 1),
-        "model_bytes": _model_bytes(model),
         "per_output": _per_output(job.problem, Y_test, predicted),
         "curve": _curve(job, model, X_test, Y_test, Y),
     }
+    row |= model_facts(model)
     if job.number == 0:
         row["examples"] = _examples(test, Y_test, predicted)
-        row["importances"] = _importances(model)
-        row["n_leaves"] = _n_leaves(model)
+        row["importances"] = importances(model)
+    if job.bootstraps:
+        row["bootstraps"] = _bootstraps(job, settings, model)
     return row
+
+
+def _bootstraps(job: Job, chosen: dict[str, Any], chosen_model: Any) -> list[dict[str, Any]]:
+    """Judge every setting, trained on all training rows, on draws of the test rows."""
+    (X, Y), (X_test, Y_test) = (job.problem.rows(rows) for rows in job.fold)
+    metric = job.metrics[0]
+    found = []
+    for settings in job.method.settings():
+        model = chosen_model if settings == chosen else _make(job, settings).fit(X, Y)
+        if metric.needs == "scores":
+            given = label_scores(model, X_test, Y_test.shape[1])
+        else:
+            given = _predicted(model, X_test, Y)
+        scores = bootstrap_scores(metric, Y, Y_test, given, job.bootstraps, job.random_state)
+        found.append(scores | {"settings": {k: _plain(v) for k, v in settings.items()}})
+    return found
 
 
 def _make(job: Job, settings: dict[str, Any]) -> Any:
@@ -109,45 +135,28 @@ def _make(job: Job, settings: dict[str, Any]) -> Any:
 
 
 def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
-    """Choose settings by the first metric, on a part of the training rows.
-
-    With a budget, settings are tried in a random order until its seconds are over; at least one
-    is tried.
-    """
+    """Choose settings by the first metric, on the training rows alone."""
     candidates = job.method.settings()
     if len(candidates) == 1:
         return candidates[0], 1
-    rng = np.random.default_rng(job.random_state)
-    kept, held = _inner_split(job, Y)
-    problem = job.problem
-    inner = Problem(problem.name, X, Y, problem.feature_names, problem.output_names, problem.task)
-    X_kept, Y_kept = inner.rows(kept)
-    X_held, Y_held = inner.rows(held)
+    inner = replace(job.problem, X=X, Y=Y)
     metric = job.metrics[0]
-    order = rng.permutation(len(candidates)) if job.budget else range(len(candidates))
-    start = time.perf_counter()
-    best, best_score, n_tried = candidates[0], float("nan"), 0
-    for i in order:
-        if n_tried and job.budget and time.perf_counter() - start > job.budget:
-            break
-        model = _make(job, candidates[i]).fit(X_kept, Y_kept)
+
+    def fit_and_score(settings: dict[str, Any], fold: Fold) -> float:
+        (X_kept, Y_kept), (X_held, Y_held) = (inner.rows(rows) for rows in fold)
+        model = _make(job, settings).fit(X_kept, Y_kept)
         predicted = _predicted(model, X_held, Y_kept)
         score = _scores((metric,), model, X_held, Y_held, predicted, Y_kept)[metric.name]
-        value = float("nan") if score is None else score
-        if n_tried == 0 or metric.is_better(value, best_score):
-            best, best_score = candidates[i], value
-        n_tried += 1
-    return best, n_tried
+        return float("nan") if score is None else score
 
-
-def _inner_split(job: Job, Y: Any) -> tuple[Any, Any]:
-    if job.problem.task == "multilabel":
-        part_of = stratified_parts(Y, (0.75, 0.25), random_state=job.random_state)
-        return np.flatnonzero(part_of == 0), np.flatnonzero(part_of == 1)
-    kept, held = train_test_split(
-        np.arange(Y.shape[0]), test_size=0.25, random_state=job.random_state
+    return choose_settings(
+        candidates,
+        fit_and_score,
+        inner_folds(inner, job.tuning, job.random_state),
+        metric,
+        budget=job.budget,
+        random_state=job.random_state,
     )
-    return np.sort(kept), np.sort(held)
 
 
 def _predicted(model: Any, X: Any, Y_train: Any) -> Any:
@@ -158,8 +167,8 @@ def _scores(
     metrics: tuple[Metric, ...], model: Any, X: Any, Y: Any, predicted: Any, Y_train: Any
 ) -> dict[str, float | None]:
     """Return the value of each metric; None where the model gives no scores to judge."""
-    scores: Any = None
     values: dict[str, float | None] = {}
+    scores: Any = None
     for metric in metrics:
         given = predicted
         if metric.needs == "scores":
@@ -187,18 +196,19 @@ def _per_output(problem: Problem, Y: Any, predicted: Any) -> list[float | None]:
 def _curve(job: Job, model: Any, X: Any, Y: Any, Y_train: Any) -> list[list[float]]:
     """Return pairs of ensemble size and first metric, where the model can stop early."""
     metric = job.metrics[0]
-    if not hasattr(model, "staged_predict") or metric.needs == "scores":
+    staged = "staged_predict_proba" if metric.needs == "scores" else "staged_predict"
+    if not hasattr(model, staged):
         return []
     score = metric.prepare(Y_train)
     points: list[list[float]] = []
     size, last = 0, None
-    for predicted in model.staged_predict(X):
+    for predicted in getattr(model, staged)(X):
         size, last = size + 1, predicted
         if size in _CURVE_SIZES:
             points.append([size, float(score(Y, _filled(predicted, Y_train)))])
     if last is not None and (not points or points[-1][0] != size):
         points.append([size, float(score(Y, _filled(last, Y_train)))])
-    return points
+    return [point for point in points if np.isfinite(point[1])]
 
 
 def _filled(predicted: Any, Y_train: Any) -> Any:
@@ -213,47 +223,11 @@ def _filled(predicted: Any, Y_train: Any) -> Any:
 def _examples(test: Any, Y: Any, predicted: Any) -> list[dict[str, Any]]:
     """Return truth and prediction of the first test rows, for at most 12 outputs."""
     shown = slice(0, _N_EXAMPLES)
-    truth, guess = (_dense(matrix[shown])[:, :12] for matrix in (Y, predicted))
+    truth, guess = (dense(matrix[shown])[:, :12] for matrix in (Y, predicted))
     return [
-        {"row": int(row), "truth": _floats(t), "predicted": _floats(g)}
+        {"row": int(row), "truth": plain_floats(t), "predicted": plain_floats(g)}
         for row, t, g in zip(test[shown], truth, guess)
     ]
-
-
-def _importances(model: Any) -> list[list[float | None]] | None:
-    """Return importances, features by at most 12 outputs, or by one column for all."""
-    for name in ("output_importances_", "feature_importances_"):
-        try:
-            values = np.asarray(getattr(model, name), dtype=np.float64)
-        except (AttributeError, ValueError):
-            continue
-        values = values[:12].T if values.ndim == 2 else values[:, np.newaxis]
-        return [_floats(row) for row in values]
-    return None
-
-
-def _model_bytes(model: Any) -> int | None:
-    try:
-        return len(pickle.dumps(model))
-    except Exception:  # not every model can be pickled
-        return None
-
-
-def _n_leaves(model: Any) -> int | None:
-    members = getattr(model, "estimators_", None)
-    trees = [model] if hasattr(model, "get_n_leaves") else members
-    try:
-        return int(sum(tree.get_n_leaves() for tree in trees)) if trees is not None else None
-    except (AttributeError, TypeError):
-        return None
-
-
-def _floats(values: Any) -> list[float | None]:
-    return [round(float(v), 6) if np.isfinite(v) else None for v in np.asarray(values, float)]
-
-
-def _dense(matrix: Any) -> Any:
-    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
 
 
 def _plain(value: Any) -> Any:

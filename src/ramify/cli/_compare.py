@@ -1,0 +1,151 @@
+"""The command that compares methods and writes a report."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ramify.cli._data import builtin_data, read_data, split_names
+from ramify.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
+from ramify.cli._output import console, messages, show_json, show_table
+from ramify.cli._values import parse_time, parse_tuning
+from ramify.experiments import METHODS, Comparison
+from ramify.experiments import compare as compare_methods
+
+#: The exit code after Ctrl-C.
+STOPPED = 130
+
+
+def compare(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files, or names listed by `ramify datasets`; built-in data if none. "
+            "FILE.arff:3 says that the last 3 attributes are outputs."
+        ),
+    ] = None,
+    targets: Targets = None,
+    n_targets: NTargets = None,
+    xml: Xml = None,
+    exclude: Exclude = None,
+    methods: Annotated[
+        str | None, typer.Option(help=f"Of {', '.join(METHODS)}; by commas. All by default.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file with methods of your own: [name] with method = 'Boosting' and its "
+            "parameters; a list is tuned."
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Names of metrics, by commas; the first one is tuned for.")
+    ] = None,
+    cv: Annotated[
+        int | None, typer.Option(help="Number of folds; 5 by default, 3 for built-in data.")
+    ] = None,
+    tuning: Annotated[
+        str,
+        typer.Option(help="Share of the training rows to tune on, or number of inner folds."),
+    ] = "0.25",
+    rows: Annotated[
+        int | None, typer.Option(help="At most so many rows of each data set, drawn by lot.")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time for tuning and training in all, about: 90s, 10m or 2h."),
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option(help="Longest time of one run, which then counts as failed.")
+    ] = None,
+    bootstraps: Annotated[
+        int, typer.Option(help="Bootstraps for estimates without optimism (BBC-CV), such as 200.")
+    ] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one per processor.")] = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare methods on data sets, and write a report.
+
+    The same command goes on where it was stopped: results are in results.jsonl in the folder.
+    """
+    if data:
+        problems: Any = read_data(data, targets, n_targets, xml, exclude)
+    else:
+        problems = list(builtin_data(seed).values())
+    if rows is not None:
+        problems = [dataset.sample(rows, random_state=seed) for dataset in problems]
+    try:
+        result = compare_methods(
+            problems,
+            _chosen(methods, config),
+            split_names(metric),
+            cv=cv or (5 if data else 3),
+            tuning=parse_tuning(tuning),
+            budget=None if budget is None else parse_time(budget),
+            bootstraps=bootstraps,
+            limit=None if limit is None else parse_time(limit),
+            path=out / "results.jsonl",
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=0 if as_json else 1,
+        )
+    except KeyboardInterrupt:
+        messages.print(f"Stopped; what is finished is in {out}. The same command goes on.")
+        raise typer.Exit(STOPPED) from None
+    page = result.report(out)
+    if as_json:
+        show_json(_boards(result) | {"report": str(page)})
+        return
+    _show_boards(result)
+    for row in result.failures[:5]:
+        messages.print(f"failed: {row['method']} on {row['dataset']}: {row['error']}")
+    if len(result.failures) > 5:
+        messages.print(f"{len(result.failures)} runs failed; the report lists them all.")
+    console.print(f"Report: {page}", soft_wrap=True)
+
+
+def _chosen(methods: str | None, config: Path | None) -> Any:
+    """Return the methods to compare: by name, and those of a configuration file."""
+    names = split_names(methods)
+    if config is None:
+        return names
+    try:
+        own = tomllib.loads(config.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{config} must be TOML: {error}.") from None
+    wrong = [name for name, value in own.items() if not isinstance(value, dict)]
+    if wrong or not own:
+        raise ValueError(
+            f"{config} must hold one table per method, as [mine] with method = 'Boosting'; got "
+            f"{', '.join(wrong) or 'nothing'}."
+        )
+    return {name: name for name in (METHODS if names is None else names)} | own
+
+
+def _boards(result: Comparison) -> dict[str, Any]:
+    return {
+        metric.name: [asdict(standing) for standing in result.leaderboard(metric.name)]
+        for found in result.metrics.values()
+        for metric in found
+    }
+
+
+def _show_boards(result: Comparison) -> None:
+    for task, found in result.metrics.items():
+        boards = {m.name: {s.method: s for s in result.leaderboard(m.name)} for m in found}
+        first = boards[found[0].name]
+        # Spaces, so that a narrow terminal breaks the names instead of cutting them.
+        arrows = [
+            f"{m.name.replace('_', ' ')} {'↑' if m.greater_is_better else '↓'}" for m in found
+        ]
+        rows = [
+            [s.method, s.rank, *(boards[m.name][s.method].score for m in found), s.fit_seconds]
+            for s in first.values()
+        ]
+        show_table(task, ["method", "mean rank", *arrows, "fit, s"], rows)
