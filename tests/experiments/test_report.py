@@ -8,9 +8,18 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from ramify.datasets import Dataset, make_correlated_targets, make_multilabel
 from ramify.experiments import METHODS, compare
-from ramify.experiments._charts import critical_difference_diagram, heatmap, lines, scatter
-from ramify.experiments._report import _correlations
-from ramify.experiments._report_words import summary
+from ramify.experiments._charts import heatmap, lines, round_steps, scatter
+from ramify.experiments._rank_diagram import critical_difference_diagram
+from ramify.experiments._report_figures import correlations, rank_figures
+from ramify.experiments._report_tables import (
+    corrected_table,
+    dataset_table,
+    example_table,
+    leaderboard,
+    verdict_table,
+)
+from ramify.experiments._report_words import settings_words, summary
+from ramify.metrics import METRICS
 
 
 class Failing(RegressorMixin, BaseEstimator):
@@ -24,7 +33,7 @@ def comparison():
     X, Y = make_multilabel(80, 4, 3, random_state=0)
     data["labels"] = Dataset(X, Y, list("abcd"), ["<i>x</i>", "y&z", "w"], "labels")
     methods = {name: METHODS[name] for name in ("Mean", "Tree", "RandomForest", "Linear")}
-    return compare(data, [*methods.values(), Failing()], cv=2)
+    return compare(data, [*methods.values(), Failing()], cv=3, bootstraps=5)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +62,7 @@ def test_words_name_the_best_method_and_how_sure_that_is(comparison):
     for metric in ("arrmse", "example_f1"):
         assert comparison.leaderboard(metric)[0].method in text
     assert "over the 3 data sets" in text
-    assert "6 of 38 runs failed" in text
+    assert "9 of 57 runs failed" in text
 
 
 def test_markdown_and_csv_hold_every_method_and_run(comparison, page):
@@ -69,27 +78,103 @@ def test_markdown_and_csv_hold_every_method_and_run(comparison, page):
 
 def test_correlations_are_those_of_numpy_and_skip_gaps():
     Y = np.random.default_rng(0).normal(size=(50, 4))
-    np.testing.assert_allclose(_correlations(Y, 3), np.corrcoef(Y[:, :3].T))
+    np.testing.assert_allclose(correlations(Y, 3), np.corrcoef(Y[:, :3].T))
     Y[10:, 0] = np.nan
-    assert np.isfinite(_correlations(Y, 4)).all()
+    assert np.isfinite(correlations(Y, 4)).all()
     constant = np.ones((5, 2))
-    assert np.isnan(_correlations(constant, 2)).all()
+    assert np.isnan(correlations(constant, 2)).all()
 
 
 def test_diagram_joins_what_is_not_told_apart():
     svg = critical_difference_diagram(["a", "b", "c"], [1.0, 1.4, 3.0], 0.5)
-    assert svg.count('class="bar"') == 2  # the difference itself, and a with b
+    assert svg.count('class="bar"') == 1  # a with b
     assert ">a <" in svg
 
 
+def test_diagram_of_a_control_marks_what_is_told_from_it():
+    svg = critical_difference_diagram(["a", "b", "c"], [1.0, 1.4, 3.0], 0.5, control="a")
+    assert svg.count('class="stretch"') == 1
+    assert svg.count('class="bar"') == 0
+    assert svg.count('<g class="far">') == 1  # c
+    assert svg.count('<g class="control">') == 1
+
+
+def test_ranks_are_drawn_over_data_sets_against_the_best_and_over_outputs(comparison):
+    titles = [figure["title"] for figure in rank_figures(comparison, METRICS["arrmse"])]
+    assert titles == [
+        "Mean ranks over 3 data sets, by aRRMSE",
+        "All against RandomForest, over 3 data sets, by aRRMSE",
+        "Mean ranks over 9 outputs, by r²",
+    ]
+    # One data set of labels has no ranks over data sets, but has outputs.
+    assert [f["title"] for f in rank_figures(comparison, METRICS["example_f1"])] == [
+        "Mean ranks over 3 outputs, by F1"
+    ]
+
+
+def test_leaderboard_table_marks_the_best_of_each_metric(comparison):
+    table = leaderboard(comparison, comparison.metrics["regression"])
+    assert [row["method"] for row in table["rows"]][-1] == "Failing"
+    for column in (1, 2):
+        best = [row["method"] for row in table["rows"] if row["cells"][column]["best"]]
+        assert best == ["RandomForest"]
+    failed = table["rows"][-1]["cells"]
+    assert [cell["text"] for cell in failed] == ["5.00", *["–"] * 6, "9 of 9"]
+    assert table["groups"] == ["ramify", "baseline", "own"]
+
+
+def test_tables_tell_each_data_set_and_how_sure(comparison):
+    scores = dataset_table(comparison, METRICS["arrmse"])
+    assert [column["name"] for column in scores["columns"]] == [
+        "method",
+        *(f"set {i}" for i in range(3)),
+    ]
+    assert scores["rows"][0][0]["text"] == "RandomForest"
+    assert all(cell["faint"] for cell in scores["rows"][3][1:])  # the mean
+    sure = verdict_table(comparison, METRICS["arrmse"])
+    assert sure["title"] == "How sure: all against RandomForest"
+    assert [row[0]["text"] for row in sure["rows"]][-1] == "Mean"
+    assert [cell["text"] for cell in sure["rows"][-1][-3:]] == ["0", "0", "3"]
+    corrected = corrected_table(comparison, METRICS["arrmse"])
+    assert len(corrected["rows"]) == 3 * 4
+    assert dataset_table(comparison, METRICS["example_f1"]) is None
+
+
+def test_examples_name_the_labels_that_are_right_missed_and_wrong(comparison):
+    labels = next(problem for problem in comparison.problems if problem.name == "labels")
+    table = example_table(comparison, labels, METRICS["example_f1"])
+    assert len(table["label_sets"]) == 5
+    for example in table["label_sets"]:
+        row = labels.Y[example["row"]]
+        truth = {name for name, value in zip(labels.output_names, row) if value}
+        assert {*example["right"], *example["missed"]} == truth
+        assert not truth & set(example["wrong"])
+
+
+def test_settings_are_told_without_the_steps_around_a_model():
+    assert settings_words({"model__estimator__C": 1.0, "depth": 3}) == "C = 1.0, depth = 3"
+    assert settings_words({}) == "none to choose"
+
+
 def test_labels_of_near_points_do_not_cover_each_other():
-    svg = scatter([(name, 1.0, 0.5) for name in ("first", "second", "third")], "x", "y", "title")
-    heights = re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="start">', svg)
-    assert len({float(height) for height in heights}) == 3
+    names = ("first", "second", "third", "fourth", "fifth", "sixth")
+    svg = scatter([(name, "ramify", 1.0, 0.5) for name in names], "x", "y", "title")
+    places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="middle">(\w+)<', svg)
+    boxes = [(float(x) - 4 * len(n), float(y), float(x) + 4 * len(n)) for x, y, n in places]
+    assert len(boxes) == 6
+    for i, (left, y, right) in enumerate(boxes):
+        for other_left, other_y, other_right in boxes[:i]:
+            assert abs(y - other_y) >= 15.9 or right <= other_left or other_right <= left
+
+
+def test_steps_of_an_axis_are_round_and_inside():
+    assert round_steps(0.38, 0.86) == [0.4, 0.5, 0.6, 0.7, 0.8]
+    assert round_steps(-1.0, 1.0) == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert round_steps(1234.0, 1236.0)[0] == 1234.0
 
 
 def test_charts_of_nothing_are_empty():
-    assert scatter([("a", np.nan, 1.0)], "x", "y", "title") == ""
+    assert scatter([("a", "own", np.nan, 1.0)], "x", "y", "title") == ""
     assert lines([("a", [])], "x", "y", "title") == ""
     assert heatmap(np.array([[np.nan]]), ["a"], ["b"], "t", low=0, high=1).count("<rect") == 0
 
@@ -116,21 +201,63 @@ def test_the_page_works_in_a_browser(browser, page, width):
     board = tab.locator("#board-regression")
 
     def first_column():
-        return board.locator("tbody tr:visible td:first-child").all_inner_texts()
+        cells = board.locator("tbody tr:visible > :first-child").all_inner_texts()
+        return [text.split()[0] for text in cells]
 
     methods = first_column()
-    assert methods[0].startswith("RandomForest")
+    assert methods[0] == "RandomForest"
     head = board.locator("thead button", has_text="method")
     head.focus()
     tab.keyboard.press("Enter")
     assert first_column() == sorted(methods)
     tab.keyboard.press("Enter")
     assert first_column() == sorted(methods, reverse=True)
+    board.locator("thead button", has_text="r²").click()  # the best first, failures last
+    assert first_column()[0] == "RandomForest"
+    assert first_column()[-1] == "Failing"
     tab.locator("input[data-filter=board-regression]").fill("tree")
-    assert [text.split()[0] for text in first_column()] == ["Tree"]
-    boxes = [svg.bounding_box() for svg in tab.locator("svg").all()]
+    assert first_column() == ["Tree"]
+    tab.locator("input[data-filter=board-regression]").fill("")
+    box = tab.locator("[data-groups=board-regression] input[value=ramify]")
+    box.focus()
+    tab.keyboard.press("Space")
+    assert set(first_column()) == {"Mean", "Linear", "Failing"}
+    assert tab.locator("[data-count=board-regression]").inner_text() == "3 of 5 methods"
+    boxes = [svg.bounding_box() for svg in tab.locator("svg:visible").all()]
     assert len(boxes) >= 6
     assert all(box["width"] > 200 and box["height"] > 50 for box in boxes)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    closed = tab.locator("details.dataset:not([open]) summary").first
+    closed.focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator("details.dataset[open]").count() >= 2
     assert errors == []
     tab.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_background(browser, page, scheme):
+    """Contrasts of at least 4.5 to 1 (WCAG AA) for the colours of text."""
+    tab = browser.new_page(color_scheme=scheme)
+    tab.goto(page.as_uri())
+    style = "getComputedStyle(document.documentElement).getPropertyValue"
+    colours = {
+        name: tab.evaluate(f"{style}('--{name}')").strip()
+        for name in ("bg", "card", "fg", "soft", "accent", "good", "bad", "g-rival", "g-baseline")
+    }
+    for name in set(colours) - {"bg", "card"}:
+        for under in ("bg", "card"):
+            assert contrast(colours[name], colours[under]) >= 4.5, (name, under)
+    tab.close()
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    text = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+    parts = [int(text[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

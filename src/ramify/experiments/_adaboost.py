@@ -63,7 +63,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         signs = np.nan_to_num(2.0 * labels - 1.0)  # 0: not observed
         weights = np.abs(signs)
         weights /= max(weights.sum(), 1.0)
-        smoothing = 1.0 / max(np.count_nonzero(signs), 1)
+        smoothing = 1.0 / max(int(np.count_nonzero(signs)), 1)
         self.estimators_: list[Any] = []
         self.leaf_values_: list[Floats] = []
         self.normalisers_: list[float] = []

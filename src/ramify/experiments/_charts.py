@@ -8,110 +8,49 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.experiments._statistics import not_worse_groups
-
 Points = Sequence[tuple[float, float]]
-_WIDTH = 720
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+WIDTH = 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 44
-
-
-def critical_difference_diagram(
-    names: Sequence[str], ranks: Sequence[float], difference: float
-) -> str:
-    """Draw mean ranks on a line; bars join methods that differ by less than the difference.
-
-    Parameters
-    ----------
-    names : sequence of str
-    ranks : sequence of float
-        The mean rank of each; 1 is best.
-    difference : float
-        The critical difference.
-
-    Returns
-    -------
-    str
-        An SVG element.
-    """
-    order = np.argsort(ranks, kind="stable")
-    k = len(names)
-    half = (k + 1) // 2
-    bars = not_worse_groups([ranks[i] for i in order], difference)
-    axis_y = 48
-    first_row = axis_y + 22 + 8 * len(bars)
-    height = first_row + 22 * half + 8
-    left, right = 190, _WIDTH - 190
-
-    def x_of(rank: float) -> float:
-        return left + (rank - 1) / max(k - 1, 1) * (right - left)
-
-    parts = [f'<line class="axis" x1="{left}" y1="{axis_y}" x2="{right}" y2="{axis_y}"/>']
-    for rank in range(1, k + 1):
-        x = x_of(rank)
-        parts.append(
-            f'<line class="axis" x1="{x:.1f}" y1="{axis_y - 5}" x2="{x:.1f}" y2="{axis_y}"/>'
-            f'<text class="tick" x="{x:.1f}" y="{axis_y - 9}" text-anchor="middle">{rank}</text>'
-        )
-    shown = min(difference, k - 1)
-    parts.append(
-        f'<line class="bar" x1="{left}" y1="14" x2="{x_of(1 + shown):.1f}" y2="14"/>'
-        f'<text class="tick" x="{left - 8}" y="18" text-anchor="end">CD {difference:.2f}</text>'
-    )
-    for number, (a, b) in enumerate(bars):
-        y = axis_y + 10 + 8 * number
-        x1, x2 = x_of(ranks[order[a]]) - 3, x_of(ranks[order[b]]) + 3
-        parts.append(f'<line class="bar" x1="{x1:.1f}" y1="{y}" x2="{x2:.1f}" y2="{y}"/>')
-    for place, i in enumerate(order):
-        on_left = place < half
-        row = place if on_left else k - 1 - place
-        y, x = first_row + 22 * row, x_of(ranks[i])
-        end, anchor, text_x = (left - 8, "end", left - 14) if on_left else (
-            right + 8, "start", right + 14)  # fmt: skip
-        parts.append(
-            f'<polyline class="axis" fill="none" points="{x:.1f},{axis_y} {x:.1f},{y} {end},{y}"/>'
-            f'<text x="{text_x}" y="{y + 4}" text-anchor="{anchor}">{escape(names[i])} '
-            f'<tspan class="tick">{ranks[i]:.2f}</tspan></text>'
-        )
-    return _svg(parts, height, "Mean ranks, with bars that join methods not told apart")
+_LETTER = 8.0  # the mean width of a letter of a label, in the units of the picture
 
 
 def scatter(
-    points: Sequence[tuple[str, float, float]], x_label: str, y_label: str, title: str
+    points: Sequence[tuple[str, str, float, float]], x_label: str, y_label: str, title: str
 ) -> str:
     """Draw named points, with a logarithmic horizontal axis.
 
     Parameters
     ----------
-    points : sequence of (name, x, y)
-        x above 0.
+    points : sequence of (name, group, x, y)
+        x above 0. The group gives the colour.
     x_label, y_label, title : str
 
     Returns
     -------
     str
-        An SVG element.
+        An SVG element; empty without points.
     """
-    points = [(n, max(x, 1e-6), y) for n, x, y in points if np.isfinite(x) and np.isfinite(y)]
+    points = [
+        (n, g, max(x, 1e-6), y) for n, g, x, y in points if np.isfinite(x) and np.isfinite(y)
+    ]
     if not points:
         return ""
-    xs, ys = [p[1] for p in points], [p[2] for p in points]
-    frame = _Frame(xs, ys)
+    frame = _Frame([p[2] for p in points], [p[3] for p in points])
     parts = frame.axes(x_label, y_label)
-    taken: list[tuple[float, float]] = []  # the left ends and heights of labels
-    for number, (name, x, y) in enumerate(points):
-        px, py = frame.at(x, y)
-        near_end = px > _WIDTH - 150
-        anchor, dx = ("end", -8) if near_end else ("start", 8)
-        left = px - 8 - 8 * len(name) if near_end else px + 8
-        text_y = _free_height(left, py + 4, 8 * len(name), taken)
-        taken.append((left, text_y))
+    places = [frame.at(x, y) for _, _, x, y in points]
+    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    for (name, group, x, y), (px, py) in zip(points, places):
+        box = _label_box(px, py, _LETTER * len(name), taken)
+        taken.append(box)
+        middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         parts.append(
-            f'<circle class="c{number % 8}" cx="{px:.1f}" cy="{py:.1f}" r="5">'
-            f"<title>{escape(name)}: {y:.4f}, {x:.3g}</title></circle>"
-            f'<text x="{px + dx:.1f}" y="{text_y:.1f}" text-anchor="{anchor}">'
-            f"{escape(name)}</text>"
+            f'<g class="point g-{escape(group)}">'
+            f'{_leader(px, py, box)}<circle cx="{px:.1f}" cy="{py:.1f}" r="5.5"/>'
+            f'<text x="{middle[0]:.1f}" y="{middle[1] + 4.5:.1f}" text-anchor="middle">'
+            f"{escape(name)}</text><title>{escape(name)}: {y:.4f}, {x:.3g}</title></g>"
         )
-    return _svg(parts, frame.height, title)
+    return svg(parts, frame.height, title)
 
 
 def lines(curves: Sequence[tuple[str, Points]], x_label: str, y_label: str, title: str) -> str:
@@ -125,7 +64,7 @@ def lines(curves: Sequence[tuple[str, Points]], x_label: str, y_label: str, titl
     Returns
     -------
     str
-        An SVG element.
+        An SVG element; empty without points.
     """
     curves = [(name, points) for name, points in curves if points]
     if not curves:
@@ -135,16 +74,18 @@ def lines(curves: Sequence[tuple[str, Points]], x_label: str, y_label: str, titl
     parts = frame.axes(x_label, y_label)
     for number, (name, points) in enumerate(curves):
         places = " ".join("{:.1f},{:.1f}".format(*frame.at(*point)) for point in points)
-        parts.append(f'<polyline class="line s{number % 8}" fill="none" points="{places}"/>')
+        dashes = ' stroke-dasharray="6 4"' if number >= 8 else ""
         x, y = frame.at(*points[-1])
-        parts.append(f'<circle class="c{number % 8}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
-        legend = _LEFT + 8 + 160 * (number % 4), frame.height + 12 + 20 * (number // 4)
+        legend = _LEFT + 8 + 160 * (number % 3), frame.height + 12 + 20 * (number // 3)
         parts.append(
+            f'<polyline class="line s{number % 8}" fill="none" points="{places}"{dashes}>'
+            f"<title>{escape(name)}</title></polyline>"
+            f'<circle class="c{number % 8}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
             f'<circle class="c{number % 8}" cx="{legend[0]}" cy="{legend[1] - 4}" r="5"/>'
             f'<text x="{legend[0] + 10}" y="{legend[1]}">{escape(name)}</text>'
         )
-    height = frame.height + 12 + 20 * ((len(curves) - 1) // 4 + 1)
-    return _svg(parts, height, title)
+    height = frame.height + 12 + 20 * ((len(curves) - 1) // 3 + 1)
+    return svg(parts, height, title)
 
 
 def heatmap(
@@ -165,7 +106,7 @@ def heatmap(
     row_names, column_names : sequence of str
     title : str
     low, high : float
-        The ends of the range of colours.
+        The ends of the range of colours. If `low` is 0 or more there is one colour alone.
 
     Returns
     -------
@@ -173,40 +114,64 @@ def heatmap(
         An SVG element.
     """
     n_rows, n_columns = values.shape
-    left, top = 150, 12 + 5 * min(18, max(len(str(name)) for name in column_names))
-    cell = max(8.0, min(34.0, (_WIDTH - left - 8) / n_columns))
+    left, top = 132, 12 + 5 * min(18, max(len(str(name)) for name in column_names))
+    cell_width = max(9.0, min(46.0, (WIDTH - left - 8) / n_columns))
+    cell_height = min(26.0, max(cell_width, 16.0))
     parts = []
     for j, name in enumerate(column_names):
-        x = left + cell * (j + 0.5)
+        x = left + cell_width * (j + 0.5)
         parts.append(
             f'<text class="tick" transform="translate({x + 4:.1f},{top - 6}) rotate(-50)">'
             f"{escape(_short(name))}</text>"
         )
     for i, name in enumerate(row_names):
-        y = top + cell * i
+        y = top + cell_height * i
         parts.append(
-            f'<text class="tick" x="{left - 6}" y="{y + cell / 2 + 4:.1f}" text-anchor="end">'
-            f"{escape(_short(name))}</text>"
+            f'<text class="tick" x="{left - 6}" y="{y + cell_height / 2 + 4:.1f}" '
+            f'text-anchor="end">{escape(_short(name))}</text>'
         )
         for j in range(n_columns):
-            value = values[i, j]
-            if not np.isfinite(value):
-                continue
-            share = np.clip((value - low) / (high - low), 0.0, 1.0) * 2.0 - 1.0
-            kind = "warm" if share >= 0 else "cold"
-            parts.append(
-                f'<rect class="{kind}" x="{left + cell * j:.1f}" y="{y:.1f}" '
-                f'width="{cell - 1:.1f}" height="{cell - 1:.1f}" '
-                f'fill-opacity="{abs(share) * 0.95 + 0.05:.2f}"><title>{escape(str(name))}, '
-                f"{escape(str(column_names[j]))}: {value:.3f}</title></rect>"
-            )
-    return _svg(parts, top + cell * n_rows + 8, title, width=max(_WIDTH, left + cell * n_columns))
+            if np.isfinite(values[i, j]):
+                box = left + cell_width * j, y, cell_width, cell_height
+                where = f"{name}, {column_names[j]}"
+                parts.append(_cell(values[i, j], low, high, box, where))
+    width = max(WIDTH, left + cell_width * n_columns)
+    return svg(parts, top + cell_height * n_rows + 8, title, width=width)
+
+
+def svg(parts: Sequence[str], height: float, title: str, width: float = WIDTH) -> str:
+    """Return an SVG element with a name for those who do not see it."""
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _cell(value: float, low: float, high: float, box: Box, where: str) -> str:
+    x, y, width, height = box
+    share = float(np.clip((value - low) / (high - low), 0.0, 1.0)) if high > low else 1.0
+    kind = "warm"
+    if low < 0:
+        share = share * 2.0 - 1.0
+        kind = "warm" if share >= 0 else "cold"
+    shown = ""
+    if width >= 34:
+        strong = " strong" if abs(share) > 0.55 else ""
+        shown = (
+            f'<text class="in{strong}" x="{x + width / 2 - 0.5:.1f}" '
+            f'y="{y + height / 2 + 4:.1f}" text-anchor="middle">{_two_digits(value)}</text>'
+        )
+    return (
+        f'<g><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width - 1:.1f}" '
+        f'height="{height - 1:.1f}" rx="2" fill-opacity="{abs(share) * 0.92 + 0.05:.2f}"/>{shown}'
+        f"<title>{escape(where)}: {value:.3f}</title></g>"
+    )
 
 
 class _Frame:
     """A pair of axes, the horizontal one logarithmic: where values stand on the page."""
 
-    height = 340
+    height = 330
 
     def __init__(self, xs: Sequence[float], ys: Sequence[float]) -> None:
         self.x_range, self.y_range = _padded(np.log10(xs).tolist()), _padded(ys)
@@ -216,27 +181,26 @@ class _Frame:
         share_x = (float(np.log10(x)) - self.x_range[0]) / (self.x_range[1] - self.x_range[0])
         share_y = (y - self.y_range[0]) / (self.y_range[1] - self.y_range[0])
         return (
-            _LEFT + share_x * (_WIDTH - _LEFT - _RIGHT),
+            _LEFT + share_x * (WIDTH - _LEFT - _RIGHT),
             self.height - _BOTTOM - share_y * (self.height - _TOP - _BOTTOM),
         )
 
     def axes(self, x_label: str, y_label: str) -> list[str]:
         """Return axes with ticks and labels."""
-        bottom, end = self.height - _BOTTOM, _WIDTH - _RIGHT
+        bottom, end = self.height - _BOTTOM, WIDTH - _RIGHT
         parts = [
             f'<line class="axis" x1="{_LEFT}" y1="{bottom}" x2="{end}" y2="{bottom}"/>',
-            f'<line class="axis" x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{bottom}"/>',
-            f'<text x="{(_LEFT + end) / 2}" y="{self.height - 6}" text-anchor="middle">'
-            f"{escape(x_label)}</text>",
-            f'<text transform="translate(14,{(bottom + _TOP) / 2}) rotate(-90)" '
+            f'<text class="label" x="{(_LEFT + end) / 2}" y="{self.height - 6}" '
+            f'text-anchor="middle">{escape(x_label)}</text>',
+            f'<text class="label" transform="translate(14,{(bottom + _TOP) / 2}) rotate(-90)" '
             f'text-anchor="middle">{escape(y_label)}</text>',
         ]
-        for value in np.linspace(*self.y_range, 5):
+        for value in round_steps(*self.y_range):
             y = self.at(10.0 ** self.x_range[0], value)[1]
             parts.append(
                 f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}"/>'
                 f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
-                f"{value:.3g}</text>"
+                f"{value:.6g}</text>"
             )
         for value in _round_numbers(*self.x_range):
             x = self.at(value, self.y_range[0])[0]
@@ -247,15 +211,42 @@ class _Frame:
         return parts
 
 
-def _free_height(
-    left: float, wanted: float, width: float, taken: Sequence[tuple[float, float]]
-) -> float:
-    """Return the height nearest to the wanted one at which a label covers no other."""
-    for step in range(12):
-        for height in (wanted - 14 * step, wanted + 14 * step):
-            if all(abs(height - y) >= 13 or left + width < x or x + 110 < left for x, y in taken):
-                return height
-    return wanted
+def _label_box(px: float, py: float, width: float, taken: Sequence[Box]) -> Box:
+    """Return a place for a label near a point that covers nothing, the nearest there is."""
+    candidates = []
+    for distance in (9, 22, 38, 56, 76):
+        for angle in np.deg2rad([0, 180, 90, 270, 45, 315, 135, 225, 20, 340, 160, 200]):
+            cx = px + np.cos(angle) * (distance + width / 2)
+            cy = py + np.sin(angle) * (distance + 5)
+            candidates.append((cx - width / 2, cy - 8, cx + width / 2, cy + 8))
+    inside = [b for b in candidates if b[0] > _LEFT + 2 and b[2] < WIDTH - 2 and b[1] > 0]
+    for box in inside:
+        if not any(_overlap(box, other) for other in taken):
+            return box
+    return inside[0] if inside else candidates[0]
+
+
+def _leader(px: float, py: float, box: Box) -> str:
+    """Draw a line from a point to a label that stands apart from it."""
+    x = min(max(px, box[0]), box[2])
+    y = min(max(py, box[1]), box[3])
+    if np.hypot(x - px, y - py) < 16:
+        return ""
+    return f'<line class="leader" x1="{px:.1f}" y1="{py:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>'
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def round_steps(low: float, high: float, most: int = 7) -> list[float]:
+    """Return round numbers in a range, evenly spaced, at most so many."""
+    rough = (high - low) / most
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= rough)
+    first = np.ceil(low / step)
+    n_steps = int(np.floor(high / step) - first) + 1
+    return [float(round((first + i) * step, 12)) for i in range(n_steps)]
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
@@ -275,13 +266,11 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
     return low - pad, high + pad
 
 
+def _two_digits(value: float) -> str:
+    text = f"{abs(value):.2f}"
+    return ("−" if value < 0 else "") + (text[1:] if text.startswith("0") else text)
+
+
 def _short(name: object, most: int = 18) -> str:
     text = str(name)
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _svg(parts: Sequence[str], height: float, title: str, width: float = _WIDTH) -> str:
-    return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
-    )

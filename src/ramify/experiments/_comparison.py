@@ -34,6 +34,8 @@ class Standing:
         Means over runs.
     model_bytes : float
         Mean over runs.
+    n_nodes, n_rules : float
+        Means over runs of the nodes of all trees, and of the rules; NaN for other models.
     n_runs, n_failed : int
     """
 
@@ -45,6 +47,8 @@ class Standing:
     fit_seconds: float
     predict_seconds_per_row: float
     model_bytes: float
+    n_nodes: float
+    n_rules: float
     n_runs: int
     n_failed: int
 
@@ -128,6 +132,26 @@ class Comparison:
         ]
         return np.array([np.nan if value is None else value for value in values])
 
+    def output_scores(self, dataset: str) -> dict[str, NDArray[np.float64]]:
+        """Return the score of each output, r² of targets and F1 of labels, by method.
+
+        Parameters
+        ----------
+        dataset : str
+
+        Returns
+        -------
+        dict of str to ndarray of shape (d,)
+            Means over the folds in which there is one; NaN where there is none. Methods that
+            failed, and data sets with very many outputs, have no entry.
+        """
+        found: dict[str, list[list[float]]] = {}
+        for row in self.rows:
+            if row["dataset"] == dataset and row.get("per_output"):
+                values = [np.nan if v is None else v for v in row["per_output"]]
+                found.setdefault(row["method"], []).append(values)
+        return {method: _column_means(np.array(rows)) for method, rows in found.items()}
+
     def score_matrix(self, metric: str | None = None) -> tuple[list[str], NDArray[np.float64]]:
         """Return mean scores over folds, of data sets by methods.
 
@@ -191,7 +215,9 @@ class Comparison:
             float(rank),
             _nanmean([row["fit_seconds"] for row in good]),
             _nanmean([row["predict_seconds_per_row"] for row in good]),
-            _nanmean([row["model_bytes"] or np.nan for row in good]),
+            _known_mean(good, "model_bytes"),
+            _known_mean(good, "n_nodes"),
+            _known_mean(good, "n_rules"),
             len(rows),
             len(rows) - len(good),
         )
@@ -286,7 +312,8 @@ class Comparison:
         path : path-like
         """
         names = ("dataset", "task", "method", "group", "fold", "metric", "score", "fit_seconds",
-                 "predict_seconds_per_row", "model_bytes", "settings", "error")  # fmt: skip
+                 "predict_seconds_per_row", "model_bytes", "n_nodes", "n_rules", "settings",
+                 "error")  # fmt: skip
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, names, restval="", extrasaction="ignore")
             writer.writeheader()
@@ -299,6 +326,20 @@ class Comparison:
 def _dense_order(row: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace scores by their places, so that infinite ones can be ranked."""
     return np.unique(row, return_inverse=True)[1].astype(np.float64)
+
+
+def _known_mean(rows: list[dict[str, Any]], key: str) -> float:
+    return _nanmean([np.nan if row.get(key) is None else row[key] for row in rows])
+
+
+def _column_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return means over rows, without NaN; NaN for a column of nothing else."""
+    known = np.isfinite(values)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def _nanmean(values: Any) -> float:

@@ -12,6 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from ramify.estimators.label_scores import is_sparse
+
 _MOST_DENSE = 50_000_000  # entries: 400 MB
 
 
@@ -58,7 +60,7 @@ def dense(matrix: Any) -> Any:
     -------
     ndarray of shape (n, d)
     """
-    if not sparse.issparse(matrix):
+    if not is_sparse(matrix):
         return np.asarray(matrix)
     if matrix.shape[0] * matrix.shape[1] > _MOST_DENSE:
         raise MemoryError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,13 +27,43 @@ def summary(comparison: Comparison) -> list[str]:
     -------
     list of str
     """
-    sentences = [_task_summary(comparison, metrics[0]) for metrics in comparison.metrics.values()]
+    sentences = [task_summary(comparison, metrics[0]) for metrics in comparison.metrics.values()]
     n_failed = len(comparison.failures)
     if n_failed:
         sentences.append(
             f"{n_failed} of {len(comparison.rows)} runs failed; see the list of failed runs."
         )
     return sentences
+
+
+def plain_name(metric: str) -> str:
+    """Return the name of a metric as people write it."""
+    return _NAMES.get(metric, metric.replace("_", " "))
+
+
+_NAMES = {
+    "r2": "r²",
+    "arrmse": "aRRMSE",
+    "lrap": "LRAP",
+    "lrap_drop_empty": "LRAP without empty rows",
+    "example_f1": "example F1",
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
+    "example_jaccard": "example Jaccard",
+    "subset_zero_one_loss": "subset 0/1 loss",
+    "hamming_loss": "Hamming loss",
+}
+
+
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter, unless its first word has one inside."""
+    return text if text[:2] in ("aR", "r²") else text[:1].upper() + text[1:]
+
+
+def settings_words(settings: Mapping[str, Any]) -> str:
+    """Return settings as people write them, without the names of the steps around a model."""
+    shown = {name.rpartition("__")[2]: value for name, value in settings.items()}
+    return ", ".join(f"{name} = {value}" for name, value in shown.items()) or "none to choose"
 
 
 def task_lead(comparison: Comparison, metric: Metric) -> str:
@@ -42,18 +73,26 @@ def task_lead(comparison: Comparison, metric: Metric) -> str:
     counts = sorted({folds[name] for name in names})
     n_folds = " or ".join(map(str, counts))
     better = "higher" if metric.greater_is_better else "lower"
+    tuning = comparison.plan.get("tuning", 0.25)
+    how = (
+        f"{tuning:.0%} of them held back" if isinstance(tuning, float) else f"{tuning} inner folds"
+    )
     return (
         f"{len(comparison.methods(metric.task))} methods on {len(names)} data "
         f"{'set' if len(names) == 1 else 'sets'}, {n_folds} folds each, the same for all; tuned "
-        f"for {metric.name} ({better} is better) within the training rows."
+        f"for {plain_name(metric.name)} ({better} is better) within the training rows ({how})."
     )
 
 
-def _task_summary(comparison: Comparison, metric: Metric) -> str:
+def task_summary(comparison: Comparison, metric: Metric) -> str:
+    """Say who is best by a metric, how sure that is, and who comes close in less time."""
     board = comparison.leaderboard(metric.name)
     best = board[0]
     place = "does best" if len(comparison.datasets(metric.task)) == 1 else "has the best mean rank"
-    parts = [f"By {metric.name}, {best.method} {place} ({best.score:.3f} ± {best.spread:.3f})."]
+    if not np.isfinite(best.score):
+        return f"By {plain_name(metric.name)}, no method has a score."
+    name = plain_name(metric.name)
+    parts = [f"By {name}, {best.method} {place} ({best.score:.3f} ± {best.spread:.3f})."]
     equals = _not_told_apart(comparison, metric, best.method)
     if equals is not None:
         parts.append(equals)

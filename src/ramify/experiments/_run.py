@@ -106,7 +106,7 @@ def _judged(job: Job) -> dict[str, Any]:
     }
     row |= model_facts(model)
     if job.number == 0:
-        row["examples"] = _examples(test, Y_test, predicted)
+        row["examples"] = _examples(job.problem, test, Y_test, predicted)
         row["importances"] = importances(model)
     if job.bootstraps:
         row["bootstraps"] = _bootstraps(job, settings, model)
@@ -220,13 +220,28 @@ def _filled(predicted: Any, Y_train: Any) -> Any:
     return predicted
 
 
-def _examples(test: Any, Y: Any, predicted: Any) -> list[dict[str, Any]]:
-    """Return truth and prediction of the first test rows, for at most 12 outputs."""
+def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[str, Any]]:
+    """Return truth and prediction of the first test rows.
+
+    Labels as the numbers of those in the set, and of those not observed; else the values of at
+    most 12 outputs.
+    """
     shown = slice(0, _N_EXAMPLES)
-    truth, guess = (dense(matrix[shown])[:, :12] for matrix in (Y, predicted))
+    truth, guess = (dense(m[shown]).astype(np.float64) for m in (Y, predicted))
+    rows = test[shown]
+    if problem.task == "multilabel":
+        return [
+            {
+                "row": int(row),
+                "truth": np.flatnonzero(t == 1).tolist(),
+                "predicted": np.flatnonzero(g == 1).tolist(),
+                "unknown": np.flatnonzero(np.isnan(t)).tolist(),
+            }
+            for row, t, g in zip(rows, truth, guess)
+        ]
     return [
-        {"row": int(row), "truth": plain_floats(t), "predicted": plain_floats(g)}
-        for row, t, g in zip(test[shown], truth, guess)
+        {"row": int(row), "truth": plain_floats(t[:12]), "predicted": plain_floats(g[:12])}
+        for row, t, g in zip(rows, truth, guess)
     ]
 
 
