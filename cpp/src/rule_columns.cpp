@@ -50,8 +50,10 @@ void RuleColumns::filter(const RuleCondition& condition, std::vector<int32_t>& r
     const int32_t feature = condition.feature;
     size_t kept = 0;
     if (!is_sparse(feature)) {
-        for (int32_t row : rows)
-            if (satisfies(condition, code(feature, row))) rows[kept++] = row;
+        read(feature, [&](auto code_of) {
+            for (int32_t row : rows)
+                if (satisfies(condition, code_of(row))) rows[kept++] = row;
+        });
         rows.resize(kept);
         return;
     }

@@ -1,132 +1,339 @@
 // Scores conditions by solving (16) directly, several candidates side by side.
+//
+// Along the thresholds of a feature, systems are solved at every few candidates only. Between two
+// of these a sum of rows grows, and its matrix A with it, so that with the solution x and the
+// matrix B <= A where the sum is smaller, and the residual r = g + A x, the gain of a candidate is
+//     -x' (g + r) + r' A^-1 r  <=  -x' (g + r) + r' B^-1 r.
+// All of it follows from running sums of vectors. Only candidates whose bound is above the largest
+// gain so far are solved themselves.
 #include "rule_search.hpp"
 
 namespace ramify {
 
 namespace {
 
+// Candidates from one solved system to the next.
+constexpr int64_t kSpan = kSystems;
+// A factor with a smaller pivot (as a share of its diagonal) bounds nothing reliably.
+constexpr double kLeastPivot = 1e-6;
+
+// Writes sums (or total - sums) as system s. Outputs without curvature are left out.
+template <bool Complement>
+void enter_system(const SearchRows& rows, const double* sums, const double* total,
+                  SystemBatch& batch, int s) {
+    const int64_t block = rows.block();
+    auto summed = [&](int64_t at) { return Complement ? total[at] - sums[at] : sums[at]; };
+    double* matrix = batch.matrix + s;
+    for (int32_t i = 0; i < rows.n_outputs; ++i) {
+        const int64_t line = 2 * block + triangle_entry(i, 0);
+        for (int32_t j = 0; j <= i; ++j) {
+            const int64_t tile = j / kSystems * (kSystems * kSystems);
+            matrix[j * kSystems] = -summed(line + tile + j % kSystems);
+        }
+        const double curvature = matrix[i * kSystems] + summed(block + i);
+        const bool counts = curvature > rows.dust[i] && curvature + rows.l2[i] > 0.0;
+        matrix[i * kSystems] = (counts ? curvature : 0.0) + rows.l2[i];
+        batch.gradient[i * kSystems + s] = counts ? soft_threshold(summed(i), rows.l1[i]) : 0.0;
+        matrix += (i + 1) * kSystems;
+    }
+}
+
 class DirectScorer {
   public:
-    DirectScorer(const SearchRows& rows, int64_t min_coverage, Refinement& best)
-        : rows_(rows),
-          min_coverage_(min_coverage),
+    DirectScorer(const RefinementSearch& search, SearchMemory& memory, Refinement& best)
+        : rows_(search.rows),
+          min_coverage_(search.params.min_coverage),
+          largest_(search.largest),
+          memory_(memory),
           best_(best),
           kernels_(rule_kernels()),
-          block_(padded(rows.n_outputs)),
-          vectors_(2 * block_, 0.0),
-          triangle_(triangle_size(rows.n_outputs), 0.0),
-          total_(rows.total.begin(), rows.total.begin() + 2 * block_),
-          total_triangle_(rows.total_triangle),
-          matrix_(int64_t{rows.n_outputs} * (rows.n_outputs + 1) / 2 * kSystems, 0.0),
-          factor_(matrix_.size(), 0.0),
-          gradient_(int64_t{rows.n_outputs} * kSystems, 0.0) {}
+          n_(rows_.n_outputs),
+          block_(rows_.block()),
+          size_(2 * block_ + triangle_size(n_)) {
+        memory_.total.resize(size_);
+        std::copy(rows_.total.begin(), rows_.total.begin() + 2 * block_, memory_.total.begin());
+        std::copy(rows_.total_triangle.begin(), rows_.total_triangle.end(),
+                  memory_.total.begin() + 2 * block_);
+        const int64_t kept = kept_size(), worked = worked_size();
+        memory_.exact.assign(kept + worked, 0.0);
+        exact_ = batch_at(memory_.exact.data(), memory_.exact.data() + kept);
+        memory_.work.assign(worked + 3 * block_ + n_ * kSystems, 0.0);
+        residuals_ = memory_.work.data() + worked;
+        x_ = residuals_ + n_ * kSystems;
+        gradient_ = x_ + block_;
+        product_ = gradient_ + block_;
+    }
 
     void clear() {
-        std::fill(vectors_.begin(), vectors_.end(), 0.0);
-        std::fill(triangle_.begin(), triangle_.end(), 0.0);
+        finish();
+        spans_.clear();
     }
-    void add(const int32_t* positions, int64_t n) {
-        kernels_.add_coupled(rows_.coupled(), positions, n, {vectors_.data(), triangle_.data()});
-    }
-    void set_known() {
-        total_ = vectors_;
-        total_triangle_ = triangle_;
-    }
-    void subtract_known() {
-        flush();
-        for (size_t i = 0; i < total_.size(); ++i) total_[i] -= vectors_[i];
-        for (size_t i = 0; i < triangle_.size(); ++i) total_triangle_[i] -= triangle_[i];
-    }
+    void add(const int32_t* positions, int64_t n) { spans_.push_back({positions, n}); }
     void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
                int64_t other_draws) {
-        if (draws >= min_coverage_) enter<false>(op, group);
-        if (other_draws >= min_coverage_) enter<true>(other, group);
+        candidates_.push_back({{op, other},
+                               group,
+                               {draws >= min_coverage_, other_draws >= min_coverage_},
+                               spans_.size()});
+    }
+    void set_known() {
+        finish();
+        std::copy_n(sums_at(n_marks_), size_, memory_.total.data());
+    }
+    void subtract_known() {
+        finish();
+        const double* sums = sums_at(n_marks_);
+        for (int64_t i = 0; i < size_; ++i) memory_.total[i] -= sums[i];
     }
     void flush() {
-        if (n_entered_ == 0) return;
-        double gains[kSystems];
-        kernels_.direct_gains(rows_.n_outputs, matrix_.data(), gradient_.data(), factor_.data(),
-                              gains);
-        for (int s = 0; s < n_entered_; ++s) {
-            if (!(gains[s] > best_.gain * kBetter)) continue;
-            best_.gain = gains[s];
-            best_.op = ops_[s];
-            best_.group = groups_[s];
-        }
-        n_entered_ = 0;
-    }
-    double gain_of_total() {
-        std::copy(total_.begin(), total_.end(), vectors_.begin());
-        triangle_ = total_triangle_;
-        enter<false>(RuleOperator::known, 0);
-        double gains[kSystems];
-        kernels_.direct_gains(rows_.n_outputs, matrix_.data(), gradient_.data(), factor_.data(),
-                              gains);
-        return gains[0];
+        finish();
+        solve_exact();
     }
 
   private:
-    template <bool Complement>
-    double summed(const AlignedVector<double>& sums, const AlignedVector<double>& total,
-                  int64_t at) const {
-        return Complement ? total[at] - sums[at] : sums[at];
+    // Rows with the same value.
+    struct Span {
+        const int32_t* positions;
+        int64_t n;
+    };
+    // A cut: [0] is the side of the sum, [1] its complement.
+    struct Candidate {
+        RuleOperator op[2];
+        int32_t group;
+        bool counts[2];
+        size_t end_span;
+    };
+    enum Side { sum = 0, complement = 1 };
+
+    // Sums of all rows up to mark m, the candidate before number m * kSpan.
+    double* sums_at(int64_t m) { return memory_.sums.data() + m * size_; }
+    int64_t n_candidates() const { return static_cast<int64_t>(candidates_.size()); }
+    int64_t end_of(int64_t m) const { return std::min((m + 1) * kSpan, n_candidates()); }
+
+    void finish() {
+        if (candidates_.empty()) return;
+        n_marks_ = (n_candidates() + kSpan - 1) / kSpan;
+        memory_.sums.resize((n_marks_ + 2) * size_);  // the last is for single candidates
+        std::fill_n(sums_at(0), size_, 0.0);
+        for (int64_t m = 0; m < n_marks_; ++m) {
+            std::copy_n(sums_at(m), size_, sums_at(m + 1));
+            add_rows(m * kSpan, end_of(m), sums_at(m + 1));
+        }
+        solve_marks();
+        for (int64_t m = 0; m < n_marks_; ++m) {
+            if (end_of(m) - m * kSpan < 2) continue;
+            bound(m, Side::sum);
+            bound(m, Side::complement);
+        }
+        candidates_.clear();
     }
 
-    // Writes one system into the next free place. Outputs without curvature are left out.
-    template <bool Complement>
-    void enter(RuleOperator op, int32_t group) {
-        const int32_t n = rows_.n_outputs;
-        double* matrix = matrix_.data() + n_entered_;
-        double* gradient = gradient_.data() + n_entered_;
-        const double* line = triangle_.data();
-        const double* total_line = total_triangle_.data();
-        for (int32_t i = 0; i < n; ++i) {
-            for (int32_t j = 0; j < i; ++j)
-                matrix[j * kSystems] = -(Complement ? total_line[j] - line[j] : line[j]);
-            const double curvature = summed<Complement>(vectors_, total_, block_ + i) -
-                                     (Complement ? total_line[i] - line[i] : line[i]);
-            const double diagonal = curvature + rows_.l2[i];
-            const double g = summed<Complement>(vectors_, total_, i);
-            if (curvature > rows_.dust[i] && diagonal > 0.0) {
-                matrix[i * kSystems] = diagonal;
-                gradient[i * kSystems] = soft_threshold(g, rows_.l1[i]);
-            } else {
-                matrix[i * kSystems] = 0.0;  // a vanishing pivot
-                gradient[i * kSystems] = 0.0;
-            }
-            matrix += (i + 1) * kSystems;
-            line += padded(i + 1);
-            total_line += padded(i + 1);
+    size_t first_span(int64_t candidate) const {
+        return candidate == 0 ? 0 : candidates_[candidate - 1].end_span;
+    }
+
+    template <typename Take>
+    void for_spans(int64_t candidate, Take&& take) const {
+        for (size_t s = first_span(candidate); s < candidates_[candidate].end_span; ++s)
+            take(spans_[s]);
+    }
+
+    // sums += rows of the candidates [begin, end).
+    void add_rows(int64_t begin, int64_t end, double* sums) {
+        for (int64_t c = begin; c < end; ++c)
+            for_spans(c, [&](const Span& span) {
+                kernels_.add_rows(rows_.values.data(), rows_.width(), span.positions, span.n,
+                                  sums);
+            });
+        // Positions of a numeric feature are one array, so that neighbours can be added at once.
+        const int64_t n_tile_rows = block_ / kSystems;
+        for (size_t s = first_span(begin); s < candidates_[end - 1].end_span;) {
+            Span span = spans_[s++];
+            while (s < candidates_[end - 1].end_span &&
+                   spans_[s].positions == span.positions + span.n)
+                span.n += spans_[s++].n;
+            kernels_.add_triangle(rows_.coupled(), span.positions, span.n, 0, n_tile_rows, 1.0,
+                                  sums + 2 * block_);
         }
-        ops_[n_entered_] = op;
-        groups_[n_entered_] = group;
-        if (++n_entered_ == kSystems) flush();
+    }
+
+    // Numbers of a batch that outlast its solution, and others.
+    int64_t kept_size() const { return (packed_size(n_) + 2 * n_) * kSystems; }
+    int64_t worked_size() const { return (packed_size(n_) + n_) * kSystems; }
+
+    SystemBatch batch_at(double* kept, double* worked) const {
+        SystemBatch batch;
+        batch.matrix = worked;
+        batch.gradient = batch.matrix + packed_size(n_) * kSystems;
+        batch.factor = kept;
+        batch.inverse = batch.factor + packed_size(n_) * kSystems;
+        batch.solution = batch.inverse + n_ * kSystems;
+        return batch;
+    }
+
+    // Solves both sides of every mark; their factors and solutions are kept.
+    void solve_marks() {
+        const int64_t per_batch = kSystems / 2, n_batches = (n_marks_ + per_batch - 1) / per_batch;
+        memory_.factors.resize(n_batches * kept_size());
+        batches_.clear();
+        for (int64_t b = 0; b < n_batches; ++b) {
+            batches_.push_back(
+                batch_at(memory_.factors.data() + b * kept_size(), memory_.work.data()));
+            const int64_t first = b * per_batch, last = std::min(first + per_batch, n_marks_);
+            for (int64_t m = first; m < last; ++m) {
+                const int s = static_cast<int>(m - first) * 2;
+                enter(batches_.back(), s + Side::sum, sums_at(m + 1), Side::sum);
+                enter(batches_.back(), s + Side::complement, sums_at(m + 1), Side::complement);
+            }
+            kernels_.solve_batch(n_, batches_.back());
+            for (int64_t m = first; m < last; ++m)
+                for (int side : {Side::sum, Side::complement})
+                    take(end_of(m) - 1, side,
+                         batches_.back().gains[(m - first) * 2 + side]);
+        }
+    }
+
+    void take(int64_t candidate, int side, double gain) {
+        const Candidate& c = candidates_[candidate];
+        take(c.op[side], c.group, c.counts[side], gain);
+    }
+    void take(RuleOperator op, int32_t group, bool counts, double gain) {
+        if (!counts || !(gain > best_.gain * kBetter)) return;
+        best_.gain = gain;
+        best_.op = op;
+        best_.group = group;
+        largest_.raise(gain);
+    }
+
+    // Bounds the candidates between two marks, from the end where the side's rows are fewer.
+    void bound(int64_t m, int side) {
+        const int64_t first = m * kSpan, last = end_of(m) - 1;
+        const int64_t mark = side == Side::sum ? m : m + 1;
+        int64_t found[kSpan];
+        double bounds[kSpan];
+        int n_found = 0;
+        if (side == Side::complement || mark > 0) {
+            const SystemBatch& batch = batches_[(mark - 1) / (kSystems / 2)];
+            const int s = static_cast<int>((mark - 1) % (kSystems / 2)) * 2 + side;
+            if (batch.least_pivot[s] < kLeastPivot) {
+                for (int64_t c = first; c < last; ++c) queue(m, c, side);
+                return;
+            }
+            start(batch, s, mark, side);
+            n_found = follow(first, last, side, found, bounds);
+            double forms[kSystems];
+            kernels_.quadratic_forms(n_, batch, s, residuals_, forms);
+            for (int i = 0; i < n_found; ++i) bounds[i] += forms[i];
+        } else {
+            if (!start_empty()) {
+                for (int64_t c = first; c < last; ++c) queue(m, c, side);
+                return;
+            }
+            n_found = follow(first, last, side, found, bounds);
+            for (int i = 0; i < n_found; ++i)
+                for (int32_t k = 0; k < n_; ++k) {
+                    const double r = residuals_[k * kSystems + i];
+                    bounds[i] += r * r / rows_.l2[k];
+                }
+        }
+        for (int i = 0; i < n_found; ++i)
+            if (bounds[i] > std::max(best_.gain, largest_.least())) queue(m, found[i], side);
+    }
+
+    // The solution at a mark, where the residual is 0.
+    void start(const SystemBatch& batch, int s, int64_t mark, int side) {
+        const double* sums = sums_at(mark);
+        for (int64_t k = 0; k < block_; ++k) {
+            gradient_[k] = side == Side::sum ? sums[k] : memory_.total[k] - sums[k];
+            x_[k] = k < n_ ? batch.solution[k * kSystems + s] : 0.0;
+            product_[k] = -soft_threshold(gradient_[k], rows_.l1[k]);
+        }
+    }
+    // No rows at all: the penalty alone bounds the matrix. False if there is none.
+    bool start_empty() {
+        for (int64_t k = 0; k < block_; ++k) gradient_[k] = x_[k] = product_[k] = 0.0;
+        for (int32_t k = 0; k < n_; ++k)
+            if (!(rows_.l2[k] > 0.0)) return false;
+        return true;
+    }
+
+    // Adds rows candidate by candidate; notes residuals and -x' (g + r).
+    int follow(int64_t first, int64_t last, int side, int64_t* found, double* bounds) {
+        int n_found = 0;
+        for (int64_t i = 0; i < last - first; ++i) {
+            const int64_t c = side == Side::sum ? first + i : last - 1 - i;
+            for_spans(side == Side::sum ? c : c + 1, [&](const Span& span) {
+                kernels_.add_products(rows_.coupled(), span.positions, span.n, x_, gradient_,
+                                      product_);
+            });
+            if (!candidates_[c].counts[side]) continue;
+            double bound = 0.0;
+            for (int32_t k = 0; k < n_; ++k) {
+                const double g = soft_threshold(gradient_[k], rows_.l1[k]);
+                const double r = g + product_[k];
+                residuals_[k * kSystems + n_found] = r;
+                bound -= x_[k] * (g + r);
+            }
+            bounds[n_found] = bound;
+            found[n_found++] = c;
+        }
+        return n_found;
+    }
+
+    // Puts a candidate between marks m and m + 1 among those to be solved.
+    void queue(int64_t m, int64_t candidate, int side) {
+        const Candidate& c = candidates_[candidate];
+        if (!c.counts[side]) return;
+        double* sums = sums_at(n_marks_ + 1);
+        std::copy_n(sums_at(m), size_, sums);
+        add_rows(m * kSpan, candidate + 1, sums);
+        enter(exact_, n_exact_, sums, side);
+        exact_ops_[n_exact_] = c.op[side];
+        exact_groups_[n_exact_] = c.group;
+        if (++n_exact_ == kSystems) solve_exact();
+    }
+
+    void solve_exact() {
+        if (n_exact_ == 0) return;
+        kernels_.solve_batch(n_, exact_);
+        for (int s = 0; s < n_exact_; ++s)
+            take(exact_ops_[s], exact_groups_[s], true, exact_.gains[s]);
+        n_exact_ = 0;
+    }
+
+    void enter(SystemBatch& batch, int s, const double* sums, int side) {
+        if (side == Side::sum)
+            enter_system<false>(rows_, sums, nullptr, batch, s);
+        else
+            enter_system<true>(rows_, sums, memory_.total.data(), batch, s);
     }
 
     const SearchRows& rows_;
     const int64_t min_coverage_;
+    LargestGain& largest_;
+    SearchMemory& memory_;
     Refinement& best_;
     const RuleKernels& kernels_;
-    const int64_t block_;
-    AlignedVector<double> vectors_, triangle_, total_, total_triangle_;
-    AlignedVector<double> matrix_, factor_, gradient_;
-    RuleOperator ops_[kSystems] = {};
-    int32_t groups_[kSystems] = {};
-    int n_entered_ = 0;
+    const int32_t n_;
+    const int64_t block_, size_;
+    std::vector<Span> spans_;
+    std::vector<Candidate> candidates_;
+    std::vector<SystemBatch> batches_;
+    int64_t n_marks_ = 0;
+    SystemBatch exact_;
+    RuleOperator exact_ops_[kSystems] = {};
+    int32_t exact_groups_[kSystems] = {};
+    int n_exact_ = 0;
+    double *residuals_, *x_, *gradient_, *product_;
 };
 
 }  // namespace
 
-void search_direct(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                   int64_t n_draws, const RuleParams& params, Refinement& best) {
-    DirectScorer scorer(rows, params.min_coverage, best);
-    scan_groups(groups, is_categorical, n_draws, scorer);
+void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
+                   Refinement& best) {
+    DirectScorer scorer(search, memory, best);
+    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
     scorer.flush();
-}
-
-double direct_gain(const SearchRows& rows) {
-    Refinement unused;
-    return DirectScorer(rows, 1, unused).gain_of_total();
 }
 
 }  // namespace ramify

@@ -13,12 +13,12 @@ Penalty penalty_of(const RuleParams& params) {
 }
 
 // Sums the gains of the outputs that a partial head would have, and lists them if asked to.
-double choose_outputs(const std::vector<double>& gains, const RuleParams& params,
+double choose_outputs(const AlignedVector<double>& gains, int32_t n, const RuleParams& params,
                       std::vector<int32_t>& order, std::vector<int32_t>* chosen) {
-    const int64_t n = static_cast<int64_t>(gains.size());
+    const auto end = gains.begin() + n;
     double sum = 0.0;
     if (params.head_share > 0.0) {
-        const double least = params.head_share * *std::max_element(gains.begin(), gains.end());
+        const double least = params.head_share * *std::max_element(gains.begin(), end);
         if (chosen != nullptr) chosen->clear();
         for (int32_t k = 0; k < n; ++k) {
             if (gains[k] < least || gains[k] <= 0.0) continue;
@@ -27,9 +27,9 @@ double choose_outputs(const std::vector<double>& gains, const RuleParams& params
         }
         return sum;
     }
-    const int64_t size = std::min(params.head_size, n);
+    const int64_t size = std::min<int64_t>(params.head_size, n);
     if (size == 1) {
-        const auto best = std::max_element(gains.begin(), gains.end());
+        const auto best = std::max_element(gains.begin(), end);
         if (chosen != nullptr) chosen->assign(1, static_cast<int32_t>(best - gains.begin()));
         return *best;
     }
@@ -48,20 +48,23 @@ double choose_outputs(const std::vector<double>& gains, const RuleParams& params
 
 class DiagonalScorer {
   public:
-    DiagonalScorer(const SearchRows& rows, bool chooses_outputs, const RuleParams& params,
-                   Refinement& best)
-        : rows_(rows),
-          chooses_(chooses_outputs),
-          params_(params),
+    DiagonalScorer(const RefinementSearch& search, SearchMemory& memory, Refinement& best)
+        : rows_(search.rows),
+          chooses_(search.chooses_outputs),
+          params_(search.params),
+          largest_(search.largest),
           best_(best),
           kernels_(rule_kernels()),
-          sums_(2 * rows.n_outputs, 0.0),
-          total_(rows.total.begin(), rows.total.end()),
-          gains_(chooses_outputs ? rows.n_outputs : 0) {}
+          sums_(memory.sums),
+          total_(memory.total),
+          gains_(chooses_ ? rows_.block() : 0) {
+        sums_.assign(rows_.width(), 0.0);
+        total_ = rows_.total;
+    }
 
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(const int32_t* positions, int64_t n) {
-        kernels_.add_rows(rows_.values.data(), 2 * rows_.n_outputs, positions, n, sums_.data());
+        kernels_.add_rows(rows_.values.data(), rows_.width(), positions, n, sums_.data());
     }
     void set_known() { total_ = sums_; }
     void subtract_known() {
@@ -75,35 +78,49 @@ class DiagonalScorer {
 
   private:
     void score(RuleOperator op, int32_t group, bool complement) {
-        double* gains = chooses_ ? gains_.data() : nullptr;
-        double gain =
-            kernels_.diagonal_gains(sums_.data(), total_.data(), complement, rows_.dust.data(),
-                                    rows_.n_outputs, penalty_of(params_), gains);
-        if (chooses_) gain = choose_outputs(gains_, params_, order_, nullptr);
+        const Penalty penalty = penalty_of(params_);
+        if (chooses_) {
+            // No head gains more than its size times the largest gain of an output.
+            const double least = std::max(best_.gain, largest_.least());
+            if (!kernels_.any_gain_above(sums_.data(), total_.data(), complement,
+                                         rows_.dust.data(), rows_.n_outputs, penalty, head_size(),
+                                         least))
+                return;
+        }
+        double gain = kernels_.diagonal_gains(sums_.data(), total_.data(), complement,
+                                              rows_.dust.data(), rows_.n_outputs, penalty,
+                                              chooses_ ? gains_.data() : nullptr);
+        if (chooses_) gain = choose_outputs(gains_, rows_.n_outputs, params_, order_, nullptr);
         if (!(gain > best_.gain * kBetter)) return;
         best_.gain = gain;
         best_.op = op;
         best_.group = group;
-        if (chooses_) choose_outputs(gains_, params_, order_, &best_.outputs);
+        largest_.raise(gain);
+        if (chooses_) choose_outputs(gains_, rows_.n_outputs, params_, order_, &best_.outputs);
+    }
+
+    double head_size() const {
+        const bool is_free = params_.head_share > 0.0 || params_.head_size > rows_.n_outputs;
+        return static_cast<double>(is_free ? rows_.n_outputs : params_.head_size);
     }
 
     const SearchRows& rows_;
     const bool chooses_;
     const RuleParams& params_;
+    LargestGain& largest_;
     Refinement& best_;
     const RuleKernels& kernels_;
-    AlignedVector<double> sums_, total_;
-    std::vector<double> gains_;
+    AlignedVector<double>&sums_, &total_;
+    AlignedVector<double> gains_;
     std::vector<int32_t> order_;
 };
 
 }  // namespace
 
-void search_diagonal(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                     int64_t n_draws, bool chooses_outputs, const RuleParams& params,
+void search_diagonal(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                      Refinement& best) {
-    DiagonalScorer scorer(rows, chooses_outputs, params, best);
-    scan_groups(groups, is_categorical, n_draws, scorer);
+    DiagonalScorer scorer(search, memory, best);
+    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
 }
 
 double diagonal_gain(const SearchRows& rows, const RuleParams& params) {

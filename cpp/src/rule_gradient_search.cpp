@@ -1,6 +1,8 @@
 // Scores conditions on many outputs by preconditioned conjugate gradients, warm-started along the
 // thresholds. A candidate is given up as soon as it cannot be the best: with residual r and a
-// diagonal B below the matrix, what is left to gain is r' A^-1 r <= r' B^-1 r.
+// diagonal B below the matrix A, what is left to gain is r' A^-1 r <= r' B^-1 r. The first such
+// bound, with the head of the rule as it is, takes running sums of vectors only. Products with the
+// matrix go over the rows of the sum while these are few, and over their triangle beyond.
 #include <cmath>
 
 #include "rule_search.hpp"
@@ -14,76 +16,101 @@ constexpr double kTolerance = 1e-11;
 
 class GradientScorer {
   public:
-    GradientScorer(const SearchRows& rows, int64_t min_coverage, Refinement& best)
-        : rows_(rows),
-          min_coverage_(min_coverage),
+    GradientScorer(const RefinementSearch& search, SearchMemory& memory, Refinement& best)
+        : rows_(search.rows),
+          min_coverage_(search.params.min_coverage),
+          largest_(search.largest),
           best_(best),
           kernels_(rule_kernels()),
-          n_(rows.n_outputs),
-          block_(padded(rows.n_outputs)),
-          vectors_(3 * block_, 0.0),
-          triangle_(triangle_size(rows.n_outputs), 0.0),
-          total_(rows.total.begin(), rows.total.end()),
-          total_triangle_(rows.total_triangle) {
-        for (auto* v : {&start_[0], &start_[1], &gradient_, &diagonal_, &inverse_, &bound_,
-                        &residual_, &direction_, &product_, &other_product_, &x_})
-            v->assign(block_, 0.0);
+          n_(rows_.n_outputs),
+          block_(rows_.block()),
+          sums_(memory.sums),
+          triangle_(memory.factors),
+          total_(memory.total),
+          own_total_triangle_(memory.exact),
+          total_triangle_(rows_.total_triangle.data()),
+          vectors_(memory.work) {
+        sums_.assign(rows_.width(), 0.0);
+        total_ = rows_.total;
+        vectors_.assign(14 * block_, 0.0);
+        double* next = vectors_.data();
+        for (double** v : {&start_[0], &start_[1], &gradient_, &diagonal_, &inverse_, &bound_,
+                           &residual_, &direction_, &product_, &other_product_, &x_, &head_sum_,
+                           &head_product_, &head_total_}) {
+            *v = next;
+            next += block_;
+        }
+        for (double* start : start_) std::copy_n(rows_.solution.data(), block_, start);
+        std::copy_n(rows_.solution_product.data(), block_, head_total_);
+        has_head_ = std::any_of(rows_.solution.begin(), rows_.solution.end(),
+                                [](double x) { return x != 0.0; });
     }
 
     void clear() {
-        std::fill(vectors_.begin(), vectors_.end(), 0.0);
-        std::fill(triangle_.begin(), triangle_.end(), 0.0);
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+        std::fill_n(head_product_, block_, 0.0);
+        spans_.clear();
+        n_rows_ = 0;
+        n_in_triangle_ = 0;
     }
     void add(const int32_t* positions, int64_t n) {
-        kernels_.add_coupled(rows_.coupled(), positions, n, {vectors_.data(), triangle_.data()});
+        kernels_.add_rows(rows_.values.data(), rows_.width(), positions, n, sums_.data());
+        if (has_head_)
+            kernels_.add_products(rows_.coupled(), positions, n, rows_.solution.data(), head_sum_,
+                                  head_product_);
+        spans_.push_back({positions, n});
+        n_rows_ += n;
     }
     void set_known() {
-        total_ = vectors_;
-        total_triangle_ = triangle_;
+        fill_triangle();
+        total_ = sums_;
+        own_total_triangle_ = triangle_;
+        total_triangle_ = own_total_triangle_.data();
+        std::copy_n(head_product_, block_, head_total_);
     }
     void subtract_known() {
-        for (size_t i = 0; i < total_.size(); ++i) total_[i] -= vectors_[i];
-        for (size_t i = 0; i < triangle_.size(); ++i) total_triangle_[i] -= triangle_[i];
+        fill_triangle();
+        for (size_t i = 0; i < total_.size(); ++i) total_[i] -= sums_[i];
+        own_total_triangle_ = rows_.total_triangle;
+        for (size_t i = 0; i < triangle_.size(); ++i) own_total_triangle_[i] -= triangle_[i];
+        total_triangle_ = own_total_triangle_.data();
+        for (int32_t k = 0; k < n_; ++k) head_total_[k] -= head_product_[k];
     }
     void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
                int64_t other_draws) {
         if (draws >= min_coverage_) score(op, group, false);
         if (other_draws >= min_coverage_) score(other, group, true);
     }
-    double gain_of_total() {
-        clear();
-        double gain = 0.0;
-        is_complement_ = true;
-        if (set_system()) solve(-1.0, start_[1], gain);
-        return gain;
-    }
 
   private:
+    struct Span {
+        const int32_t* positions;
+        int64_t n;
+    };
+
     void score(RuleOperator op, int32_t group, bool complement) {
         is_complement_ = complement;
-        if (!set_system()) return;
+        if (!set_system() || !may_win()) return;
         double gain = 0.0;
-        if (!solve(best_.gain, start_[complement], gain) || !(gain > best_.gain * kBetter)) return;
+        if (!solve(start_[complement], gain) || !(gain > best_.gain * kBetter)) return;
         best_.gain = gain;
         best_.op = op;
         best_.group = group;
+        best_.solution.assign(x_, x_ + block_);
+        largest_.raise(gain);
     }
 
-    double summed(int64_t at) const {
-        return is_complement_ ? total_[at] - vectors_[at] : vectors_[at];
-    }
+    double least() const { return std::max(best_.gain, largest_.least()); }
+
+    double summed(int64_t at) const { return is_complement_ ? total_[at] - sums_[at] : sums_[at]; }
 
     // False if no output has a gradient.
     bool set_system() {
         bool has_gradient = false;
         for (int32_t k = 0; k < n_; ++k) {
-            const int64_t at = triangle_offset(k) + k;
-            const double coupling =
-                is_complement_ ? total_triangle_[at] - triangle_[at] : triangle_[at];
-            diagonal_[k] = summed(block_ + k);
-            const double curvature = diagonal_[k] - coupling;
+            const double curvature = summed(3 * block_ + k);
             const bool counts = curvature > rows_.dust[k] && curvature + rows_.l2[k] > 0.0;
-            diagonal_[k] += rows_.l2[k];
+            diagonal_[k] = summed(block_ + k) + rows_.l2[k];
             bound_[k] = std::fmax(summed(2 * block_ + k), 0.0) + rows_.l2[k];
             inverse_[k] = counts ? 1.0 / (curvature + rows_.l2[k]) : 0.0;
             gradient_[k] = counts ? soft_threshold(summed(k), rows_.l1[k]) : 0.0;
@@ -92,12 +119,46 @@ class GradientScorer {
         return has_gradient;
     }
 
+    // Bounds the gain from the head of the rule as it is, and from none.
+    bool may_win() {
+        const double least_gain = least();
+        for (int32_t k = 0; k < n_; ++k) residual_[k] = -gradient_[k];
+        if (left_to_gain() <= least_gain) return false;
+        if (!has_head_) return true;
+        const double* x = rows_.solution.data();
+        double gain = 0.0;
+        for (int32_t k = 0; k < n_; ++k) {
+            const double product =
+                is_complement_ ? head_total_[k] - head_product_[k] : head_product_[k];
+            residual_[k] = -gradient_[k] - product - rows_.l2[k] * x[k];
+            gain += x[k] * (residual_[k] - gradient_[k]);
+        }
+        return gain + left_to_gain() > least_gain;
+    }
+
+    bool is_by_rows() const { return n_rows_ < n_ / 2; }
+
+    void fill_triangle() {
+        if (n_in_triangle_ == 0) triangle_.assign(triangle_size(n_), 0.0);
+        for (; n_in_triangle_ < spans_.size(); ++n_in_triangle_)
+            kernels_.add_triangle(rows_.coupled(), spans_[n_in_triangle_].positions,
+                                  spans_[n_in_triangle_].n, 0, block_ / kSystems, 1.0,
+                                  triangle_.data());
+    }
+
     // y = A x.
-    void multiply(const AlignedVector<double>& x, AlignedVector<double>& y) {
-        kernels_.symmetric_product(triangle_.data(), n_, x.data(), y.data());
+    void multiply(const double* x, double* y) {
+        if (is_by_rows()) {
+            std::fill_n(y, block_, 0.0);
+            for (const Span& span : spans_)
+                kernels_.add_products(rows_.coupled(), span.positions, span.n, x, nullptr, y);
+            for (int32_t k = 0; k < n_; ++k) y[k] = sums_[block_ + k] * x[k] - y[k];
+        } else {
+            fill_triangle();
+            kernels_.symmetric_product(triangle_.data(), n_, x, y);
+        }
         if (is_complement_) {
-            kernels_.symmetric_product(total_triangle_.data(), n_, x.data(),
-                                       other_product_.data());
+            kernels_.symmetric_product(total_triangle_, n_, x, other_product_);
             for (int32_t k = 0; k < n_; ++k) y[k] = other_product_[k] - y[k];
         }
         for (int32_t k = 0; k < n_; ++k) y[k] = diagonal_[k] * x[k] - y[k];
@@ -110,12 +171,11 @@ class GradientScorer {
         return most;
     }
 
-    // Solves A x = -g from `start`, which becomes the solution. False if the gain stays below
-    // `least` for certain.
-    bool solve(double least, AlignedVector<double>& start, double& gain) {
-        for (int32_t k = 0; k < n_; ++k) residual_[k] = -gradient_[k];
+    // Solves A x = -g from `start`, which becomes the solution. False if the gain stays below the
+    // largest so far for certain.
+    bool solve(double* start, double& gain) {
+        const double least_gain = least();
         gain = 0.0;
-        if (left_to_gain() <= least) return false;
         for (int32_t k = 0; k < n_; ++k) x_[k] = inverse_[k] > 0.0 ? start[k] : 0.0;
         multiply(x_, product_);
         for (int32_t k = 0; k < n_; ++k) {
@@ -124,7 +184,7 @@ class GradientScorer {
         }
         double last = 0.0;
         for (int32_t step = 0; step < 4 * n_ + 50; ++step) {
-            if (gain + left_to_gain() <= least) return false;
+            if (gain + left_to_gain() <= least_gain) return false;
             double slope = 0.0;
             for (int32_t k = 0; k < n_; ++k) slope += residual_[k] * residual_[k] * inverse_[k];
             if (slope <= kTolerance * std::fabs(gain)) break;
@@ -146,34 +206,36 @@ class GradientScorer {
             gain += length * slope;
             last = slope;
         }
-        start = x_;
+        std::copy_n(x_, block_, start);
         return true;
     }
 
     const SearchRows& rows_;
     const int64_t min_coverage_;
+    LargestGain& largest_;
     Refinement& best_;
     const RuleKernels& kernels_;
     const int32_t n_;
     const int64_t block_;
-    bool is_complement_ = false;
-    AlignedVector<double> vectors_, triangle_, total_, total_triangle_;
-    AlignedVector<double> start_[2];  // the last solution on either side
-    AlignedVector<double> gradient_, diagonal_, inverse_, bound_;
-    AlignedVector<double> residual_, direction_, product_, other_product_, x_;
+    bool is_complement_ = false, has_head_ = false;
+    std::vector<Span> spans_;
+    int64_t n_rows_ = 0;
+    size_t n_in_triangle_ = 0;  // spans
+    AlignedVector<double>&sums_, &triangle_, &total_, &own_total_triangle_;
+    const double* total_triangle_;
+    AlignedVector<double>& vectors_;
+    double* start_[2];  // the last solution on either side
+    double *gradient_, *diagonal_, *inverse_, *bound_;
+    double *residual_, *direction_, *product_, *other_product_, *x_;
+    double *head_sum_, *head_product_, *head_total_;  // products with the head as it is
 };
 
 }  // namespace
 
-void search_by_gradients(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                         int64_t n_draws, const RuleParams& params, Refinement& best) {
-    GradientScorer scorer(rows, params.min_coverage, best);
-    scan_groups(groups, is_categorical, n_draws, scorer);
-}
-
-double gain_by_gradients(const SearchRows& rows) {
-    Refinement unused;
-    return GradientScorer(rows, 1, unused).gain_of_total();
+void search_by_gradients(const RefinementSearch& search, SearchMemory& memory,
+                         bool is_categorical, Refinement& best) {
+    GradientScorer scorer(search, memory, best);
+    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
 }
 
 }  // namespace ramify

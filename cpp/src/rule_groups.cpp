@@ -17,17 +17,28 @@ CoveredRows::CoveredRows(const int32_t* counts, int64_t n_rows) : place(n_rows, 
 void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condition) {
     std::vector<int32_t> kept = rows;
     columns.filter(condition, kept);
-    std::vector<int32_t> kept_draws(kept.size());
-    n_draws = 0;
-    for (size_t i = 0; i < kept.size(); ++i) {
-        kept_draws[i] = draws[place[kept[i]]];
-        n_draws += kept_draws[i];
+    removed.clear();
+    size_t next = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        if (next < kept.size() && kept[next] == rows[i]) {
+            positions[next++] = positions[i];
+            continue;
+        }
+        removed.push_back(positions[i]);
+        n_draws -= draws[positions[i]];
+        place[rows[i]] = -1;
     }
-    for (int32_t row : rows) place[row] = -1;
-    for (size_t i = 0; i < kept.size(); ++i) place[kept[i]] = static_cast<int32_t>(i);
     rows = std::move(kept);
-    draws = std::move(kept_draws);
     positions.resize(rows.size());
+}
+
+void CoveredRows::renumber() {
+    std::vector<int32_t> kept_draws(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+        kept_draws[i] = draws[positions[i]];
+        positions[i] = place[rows[i]] = static_cast<int32_t>(i);
+    }
+    draws = std::move(kept_draws);
 }
 
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {
@@ -47,13 +58,15 @@ void FeatureGroups::find_dense(const RuleColumns& columns, int32_t feature,
     const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
     const int64_t n = covered.size();
     bins_.resize(n);
-    for (int64_t i = 0; i < n; ++i) {
-        bins_[i] = std::min(columns.code(feature, covered.rows[i]), n_bins);
-        ++bin_rows_[bins_[i]];
-        bin_draws_[bins_[i]] += covered.draws[i];
-    }
-    listed_ = covered.positions;
-    sort(n_bins, 0, -1, 0, covered);
+    columns.read(feature, [&](auto code_of) {
+        for (int64_t i = 0; i < n; ++i) {
+            const uint32_t bin = std::min(code_of(covered.rows[i]), n_bins);
+            bins_[i] = bin;
+            ++bin_rows_[bin];
+            bin_draws_[bin] += covered.draws[covered.positions[i]];
+        }
+    });
+    sort(n_bins, 0, -1, 0, covered.positions.data(), n);
 }
 
 void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
@@ -72,12 +85,13 @@ void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
     });
     const int64_t n_unlisted = covered.size() - static_cast<int64_t>(listed_.size());
     const int64_t unlisted = std::min(columns.default_code(feature), n_bins);
-    sort(n_bins, n_unlisted, unlisted, covered.n_draws - listed_draws, covered);
+    sort(n_bins, n_unlisted, unlisted, covered.n_draws - listed_draws, listed_.data(),
+         static_cast<int64_t>(listed_.size()));
 }
 
 // A counting sort of the listed rows by bin, without those of the pivot.
 void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin,
-                         int64_t unlisted_draws, const CoveredRows&) {
+                         int64_t unlisted_draws, const int32_t* listed, int64_t n_listed) {
     if (n_unlisted > 0) {
         bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
         bin_draws_[unlisted_bin] += unlisted_draws;
@@ -103,8 +117,8 @@ void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bi
     // From here on bin_draws_ is where the next row of a bin goes.
     for (int64_t bin = 0; bin <= n_bins; ++bin)
         if (bin_rows_[bin] > 0 || bin == n_bins) bin_draws_[bin] = offsets[group_of_[bin]];
-    for (size_t i = 0; i < listed_.size(); ++i)
-        if (bins_[i] != pivot_bin) positions[bin_draws_[bins_[i]]++] = listed_[i];
+    for (int64_t i = 0; i < n_listed; ++i)
+        if (bins_[i] != pivot_bin) positions[bin_draws_[bins_[i]]++] = listed[i];
 }
 
 }  // namespace ramify

@@ -1,4 +1,6 @@
 // Alg. 2 of paper 002: the scores that minimise the objective over the rows a rule covers.
+#include <numeric>
+
 #include "rule_search.hpp"
 
 namespace ramify {
@@ -19,6 +21,8 @@ void solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_
     const RuleKernels& kernels = rule_kernels();
     AlignedVector<double> values(kBlockRows * width, 0.0), scale(kBlockRows);
     AlignedVector<double> sums(width, 0.0), triangle(triangle_size(n), 0.0);
+    std::vector<int32_t> positions(kBlockRows);
+    std::iota(positions.begin(), positions.end(), 0);
     const CoupledRows gathered{n, 2, values.data(), scale.data()};
     for (int64_t first = 0; first < n_rows; first += kBlockRows) {
         const int64_t count = std::min(kBlockRows, n_rows - first);
@@ -28,26 +32,50 @@ void solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_
             for (int32_t k = 0; k < n; ++k) {
                 values[i * width + k] = statistics.gradient[at + output_of(outputs, k)];
                 values[i * width + block + k] = statistics.diagonal[at + output_of(outputs, k)];
-                sums[k] += values[i * width + k];
-                sums[block + k] += values[i * width + block + k];
             }
         }
-        constexpr int64_t kLines = 16;
-        team.parallel_for((n + kLines - 1) / kLines, [&](int64_t b, int) {
-            kernels.add_triangle(gathered, count, b * kLines,
-                                 std::min<int64_t>((b + 1) * kLines, n), triangle.data());
-        });
+        kernels.add_rows(values.data(), width, positions.data(), count, sums.data());
+        auto add_tiles = [&](int64_t i, int) {
+            kernels.add_triangle(gathered, positions.data(), count, i, i + 1, 1.0,
+                                 triangle.data());
+        };
+        if (count * triangle_size(n) >= kWorthThreads)
+            team.parallel_for(block / kSystems, add_tiles);
+        else
+            for (int64_t i = 0; i < block / kSystems; ++i) add_tiles(i, 0);
     }
-    for (int32_t k = 0; k < n; ++k) {
-        double* line = triangle.data() + triangle_offset(k);
-        for (int32_t j = 0; j < k; ++j) line[j] = -line[j];
-        line[k] = sums[block + k] - line[k] + params.l2_regularization;
-        head[k] = -soft_threshold(sums[k], params.l1_regularization);
-    }
-    kernels.solve(triangle.data(), n, head);
+    const AlignedVector<double> l2(n, params.l2_regularization), l1(n, params.l1_regularization);
+    const AlignedVector<double> dust(n, 0.0);
+    solve_sums(n, sums.data(), triangle.data(), l2.data(), l1.data(), dust.data(), head);
 }
 
 }  // namespace
+
+double solve_sums(int32_t n, const double* vectors, const double* triangle, const double* l2,
+                  const double* l1, const double* dust, double* head) {
+    const int64_t block = padded(n);
+    AlignedVector<double> matrix(n * block);
+    std::vector<double> gradient(n);
+    for (int32_t i = 0; i < n; ++i) {
+        double* line = matrix.data() + i * block;
+        for (int32_t j = 0; j <= i; ++j) line[j] = -triangle[triangle_entry(i, j)];
+        const double curvature = line[i] + vectors[block + i];
+        const bool counts = curvature > dust[i] && curvature + l2[i] > 0.0;
+        line[i] = (counts ? curvature : 0.0) + l2[i];
+        gradient[i] = counts ? soft_threshold(vectors[i], l1[i]) : 0.0;
+        head[i] = -gradient[i];
+    }
+    rule_kernels().solve(matrix.data(), n, head);
+    double gain = 0.0;
+    for (int32_t i = 0; i < n; ++i) gain -= gradient[i] * head[i];
+    return gain;
+}
+
+double coupled_gain(const SearchRows& rows) {
+    AlignedVector<double> head(rows.n_outputs);
+    return solve_sums(rows.n_outputs, rows.total.data(), rows.total_triangle.data(),
+                      rows.l2.data(), rows.l1.data(), rows.dust.data(), head.data());
+}
 
 void find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
                const int32_t* outputs, int32_t n_head, const RuleParams& params, ThreadTeam& team,

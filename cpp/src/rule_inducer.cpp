@@ -76,24 +76,38 @@ class Inducer {
   private:
     enum class Search { diagonal, direct, gradients };
 
-    bool chooses_outputs() const {
-        return rule_.conditions.empty() && (params_.head_size > 0 || params_.head_share > 0.0);
-    }
+    bool chooses_head() const { return params_.head_size > 0 || params_.head_share > 0.0; }
+    bool chooses_outputs() const { return rule_.conditions.empty() && chooses_head(); }
+    bool has_just_chosen() const { return rule_.conditions.size() == 1 && chooses_head(); }
 
+    // Gathers the statistics of the covered rows where most of the gathered ones are not covered
+    // any more, and else only follows the total.
     Search gather() {
         const size_t n = rule_.outputs.empty() ? statistics_.n_outputs : rule_.outputs.size();
-        if (statistics_.coupling == nullptr || chooses_outputs() || n == 1) {
-            gather_diagonal(statistics_, covered_, rule_.outputs, rows_);
-            return Search::diagonal;
+        const bool is_diagonal = statistics_.coupling == nullptr || chooses_outputs() || n == 1;
+        const bool is_new = rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
+        if (!is_new && 2 * covered_.size() > covered_.n_positions()) {
+            rows_.follow(covered_, team_);
+        } else {
+            covered_.renumber();
+            if (is_diagonal)
+                gather_diagonal(statistics_, covered_, rule_.outputs, rows_);
+            else
+                gather_coupled(statistics_, covered_, rule_.outputs, params_, rows_);
+            rows_.add_up(covered_, team_);
         }
-        gather_coupled(statistics_, covered_, rule_.outputs, params_, team_, rows_);
+        if (is_diagonal) return Search::diagonal;
+        rows_.multiply_solution();
         return rows_.n_outputs > params_.direct_max_outputs ? Search::gradients : Search::direct;
     }
 
+    // What the rule gains as it is: what its last refinement did, unless heads were chosen or
+    // labels binned otherwise.
     double current_gain(Search search) const {
         if (rule_.conditions.empty()) return 0.0;  // there is no rule yet
         if (search == Search::diagonal) return diagonal_gain(rows_, params_);
-        return search == Search::direct ? direct_gain(rows_) : gain_by_gradients(rows_);
+        if (params_.label_bins > 0 || has_just_chosen()) return coupled_gain(rows_);
+        return -2.0 * rule_.objectives.back();
     }
 
     bool refine(int64_t step) {
@@ -104,11 +118,20 @@ class Inducer {
         const uint64_t seed = draw_bits(params_.seed, static_cast<uint64_t>(step));
         const auto features = draw_features(binned.n_features, params_.max_features, seed);
         std::vector<Refinement> found(features.size());
-        groups_.resize(team_.size());
-        team_.parallel_for(features.size(), [&](int64_t i, int thread) {
+        LargestGain largest(current);
+        const RefinementSearch shared{rows_, params_, covered_.n_draws, chooses_outputs(),
+                                      largest};
+        memories_.resize(team_.size());
+        auto search_one = [&](int64_t i, int thread) {
             found[i].gain = current;
-            search_feature(search, features[i], groups_[thread], found[i]);
-        });
+            search_feature(search, shared, features[i], memories_[thread], found[i]);
+        };
+        const int64_t n_features = static_cast<int64_t>(features.size());
+        const int64_t per_row = search == Search::diagonal ? rows_.width() : 16 * rows_.width();
+        if (covered_.size() * n_features * per_row >= kWorthThreads)
+            team_.parallel_for(n_features, search_one);
+        else
+            for (int64_t i = 0; i < n_features; ++i) search_one(i, 0);
         const Refinement* best = nullptr;
         for (const Refinement& candidate : found)
             if (candidate.feature >= 0 &&
@@ -116,23 +139,25 @@ class Inducer {
                 best = &candidate;
         if (best == nullptr) return false;
         if (chooses_outputs()) rule_.outputs = best->outputs;
+        if (search == Search::gradients) rows_.solution = best->solution;
         rule_.conditions.push_back(to_condition(binned, *best));
         rule_.objectives.push_back(-0.5 * best->gain);
         covered_.filter(columns_, rule_.conditions.back());
         return true;
     }
 
-    void search_feature(Search search, int32_t feature, FeatureGroups& groups, Refinement& best) {
+    void search_feature(Search search, const RefinementSearch& shared, int32_t feature,
+                        SearchMemory& memory, Refinement& best) {
         const double least = best.gain;
         const bool is_categorical = columns_.binned().is_categorical[feature] != 0;
+        FeatureGroups& groups = memory.groups;
         groups.find(columns_, feature, covered_);
         if (search == Search::diagonal)
-            search_diagonal(rows_, groups, is_categorical, covered_.n_draws, chooses_outputs(),
-                            params_, best);
+            search_diagonal(shared, memory, is_categorical, best);
         else if (search == Search::direct)
-            search_direct(rows_, groups, is_categorical, covered_.n_draws, params_, best);
+            search_direct(shared, memory, is_categorical, best);
         else
-            search_by_gradients(rows_, groups, is_categorical, covered_.n_draws, params_, best);
+            search_by_gradients(shared, memory, is_categorical, best);
         if (!(best.gain > least)) return;
         best.feature = feature;
         if (best.op == RuleOperator::missing || best.op == RuleOperator::known) return;
@@ -146,7 +171,7 @@ class Inducer {
     ThreadTeam& team_;
     CoveredRows covered_;
     SearchRows rows_;
-    std::vector<FeatureGroups> groups_;
+    std::vector<SearchMemory> memories_;
     InducedRule rule_;
 };
 

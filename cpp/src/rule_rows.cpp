@@ -61,76 +61,102 @@ std::vector<int32_t> bins_of_covered(const RuleStatistics& statistics, const Cov
     return bin_outputs(scores, params.label_bins, n_used);
 }
 
-void set_penalties(const RuleParams& params, SearchRows& out) {
-    out.l2.assign(out.n_outputs, params.l2_regularization);
-    out.l1.assign(out.n_outputs, params.l1_regularization);
-}
-
-// Adds up all rows; the triangle in fixed blocks of its lines, by all threads.
-void sum_coupled(const CoveredRows& covered, ThreadTeam& team, SearchRows& out) {
-    const int64_t block = padded(out.n_outputs), width = out.vectors * block;
-    out.total.assign(width, 0.0);
-    out.total_triangle.assign(triangle_size(out.n_outputs), 0.0);
-    const RuleKernels& kernels = rule_kernels();
-    kernels.add_rows(out.values.data(), width, covered.positions.data(), covered.size(),
-                     out.total.data());
-    constexpr int64_t kLines = 16;
-    const int64_t n_blocks = (out.n_outputs + kLines - 1) / kLines;
-    team.parallel_for(n_blocks, [&](int64_t b, int) {
-        kernels.add_triangle(out.coupled(), covered.size(), b * kLines,
-                             std::min<int64_t>((b + 1) * kLines, out.n_outputs),
-                             out.total_triangle.data());
-    });
-    out.dust.resize(out.n_outputs);
-    for (int32_t k = 0; k < out.n_outputs; ++k) out.dust[k] = kRuleDust * out.total[block + k];
+// The penalties of a score that outputs share are those of all of them.
+void set_penalties(const RuleParams& params, const std::vector<int32_t>& bins, SearchRows& out) {
+    out.l2.assign(out.block(), 0.0);
+    out.l1.assign(out.block(), 0.0);
+    for (int32_t bin : bins) {
+        if (bin < 0) continue;
+        out.l2[bin] += params.l2_regularization;
+        out.l1[bin] += params.l1_regularization;
+    }
 }
 
 }  // namespace
 
+// Rows of tiles are summed apart, by all threads.
+void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign,
+                              ThreadTeam& team) {
+    const RuleKernels& kernels = rule_kernels();
+    const int64_t n = static_cast<int64_t>(positions.size());
+    AlignedVector<double> sums(width(), 0.0);
+    kernels.add_rows(values.data(), width(), positions.data(), n, sums.data());
+    for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums[k];
+    if (!is_coupled) return;
+    const int64_t n_tile_rows = block() / kSystems;
+    auto add_tiles = [&](int64_t i, int) {
+        kernels.add_triangle(coupled(), positions.data(), n, i, i + 1, sign,
+                             total_triangle.data());
+    };
+    if (n * triangle_size(n_outputs) >= kWorthThreads)
+        team.parallel_for(n_tile_rows, add_tiles);
+    else
+        for (int64_t i = 0; i < n_tile_rows; ++i) add_tiles(i, 0);
+}
+
+void SearchRows::set_dust() {
+    dust.assign(block(), 0.0);
+    for (int32_t k = 0; k < n_outputs; ++k) dust[k] = kRuleDust * total[block() + k];
+}
+
+void SearchRows::add_up(const CoveredRows& covered, ThreadTeam& team) {
+    total.assign(width(), 0.0);
+    if (is_coupled) total_triangle.assign(triangle_size(n_outputs), 0.0);
+    add_to_total(covered.positions, 1.0, team);
+    set_dust();
+}
+
+void SearchRows::follow(const CoveredRows& covered, ThreadTeam& team) {
+    if (covered.removed.size() >= covered.positions.size()) return add_up(covered, team);
+    add_to_total(covered.removed, -1.0, team);
+    set_dust();
+}
+
+void SearchRows::multiply_solution() {
+    solution_product.assign(block(), 0.0);
+    rule_kernels().symmetric_product(total_triangle.data(), n_outputs, solution.data(),
+                                     solution_product.data());
+    for (int64_t k = 0; k < block(); ++k)
+        solution_product[k] = total[block() + k] * solution[k] - solution_product[k];
+}
+
 void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covered,
                      const std::vector<int32_t>& outputs, SearchRows& out) {
     const int32_t n = out.n_outputs = count_outputs(statistics, outputs);
-    out.values.resize(covered.size() * 2 * n);
+    out.vectors = 2;
+    out.is_coupled = false;
+    const int64_t block = out.block();
+    out.values.assign(covered.size() * out.width(), 0.0);
     for (int64_t i = 0; i < covered.size(); ++i) {
         const int64_t at = int64_t{covered.rows[i]} * statistics.n_outputs;
         const double c = covered.draws[i];
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[covered.rows[i]];
-        double* row = out.values.data() + i * 2 * n;
+        double* row = out.values.data() + i * out.width();
         for (int32_t k = 0; k < n; ++k) {
             const double g = statistics.gradient[at + output_at(outputs, k)];
             row[k] = c * g;
-            row[n + k] = c * (statistics.diagonal[at + output_at(outputs, k)] - coupling * g * g);
+            row[block + k] =
+                c * (statistics.diagonal[at + output_at(outputs, k)] - coupling * g * g);
         }
     }
-    out.total.assign(2 * n, 0.0);
-    rule_kernels().add_rows(out.values.data(), 2 * n, covered.positions.data(), covered.size(),
-                            out.total.data());
-    out.dust.resize(n);
-    for (int32_t k = 0; k < n; ++k) out.dust[k] = kRuleDust * out.total[n + k];
 }
 
 void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
                     const std::vector<int32_t>& outputs, const RuleParams& params,
-                    ThreadTeam& team, SearchRows& out) {
+                    SearchRows& out) {
     const int32_t n_all = count_outputs(statistics, outputs);
     std::vector<int32_t> bins(n_all);
     for (int32_t k = 0; k < n_all; ++k) bins[k] = k;
     out.n_outputs = n_all;
     if (params.label_bins > 0)
         bins = bins_of_covered(statistics, covered, outputs, params, out.n_outputs);
-    set_penalties(params, out);
-    if (params.label_bins > 0) {  // the penalties of a shared score are those of its outputs
-        std::fill(out.l2.begin(), out.l2.end(), 0.0);
-        std::fill(out.l1.begin(), out.l1.end(), 0.0);
-        for (int32_t bin : bins) {
-            if (bin < 0) continue;
-            out.l2[bin] += params.l2_regularization;
-            out.l1[bin] += params.l1_regularization;
-        }
-    }
-    out.vectors = out.n_outputs > params.direct_max_outputs ? 3 : 2;
-    const int64_t block = padded(out.n_outputs), width = out.vectors * block;
+    set_penalties(params, bins, out);
+    out.vectors = out.n_outputs > params.direct_max_outputs ? 4 : 2;
+    out.is_coupled = true;
+    const int64_t block = out.block(), width = out.width();
+    if (params.label_bins > 0 || static_cast<int64_t>(out.solution.size()) != block)
+        out.solution.assign(block, 0.0);
     out.values.assign(covered.size() * width, 0.0);
     out.scale.resize(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
@@ -143,16 +169,17 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
             row[bins[k]] += c * statistics.gradient[at + output_at(outputs, k)];
             row[block + bins[k]] += c * statistics.diagonal[at + output_at(outputs, k)];
         }
-        if (out.vectors < 3) continue;
+        if (out.vectors < 4) continue;
         // coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.
         double share = 0.0;
         for (int32_t k = 0; k < out.n_outputs; ++k)
             if (row[block + k] > 0.0) share += row[k] * row[k] / row[block + k];
         share = std::min(1.0, share * out.scale[i]);
-        for (int32_t k = 0; k < out.n_outputs; ++k)
+        for (int32_t k = 0; k < out.n_outputs; ++k) {
             row[2 * block + k] = (1.0 - share) * row[block + k];
+            row[3 * block + k] = row[block + k] - out.scale[i] * row[k] * row[k];
+        }
     }
-    sum_coupled(covered, team, out);
 }
 
 }  // namespace ramify

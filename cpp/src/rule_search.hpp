@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -11,17 +12,21 @@
 
 namespace ramify {
 
-// The rows of the sample that the rule covers so far, numbered by position.
+// The rows of the sample that the rule covers so far. A position is the place of a row among those
+// whose statistics were gathered last, which may have been more.
 struct CoveredRows {
     std::vector<int32_t> rows;       // (n,) ascending
-    std::vector<int32_t> draws;      // (n,) how often each was drawn
-    std::vector<int32_t> positions;  // (n,) 0, 1, ...
+    std::vector<int32_t> positions;  // (n,)
+    std::vector<int32_t> draws;      // by position: how often each was drawn
     std::vector<int32_t> place;      // (n_rows,) position of a row, -1 if it is not covered
+    std::vector<int32_t> removed;    // positions that the last filter took away
     int64_t n_draws = 0;
 
     CoveredRows(const int32_t* counts, int64_t n_rows);
     void filter(const RuleColumns& columns, const RuleCondition& condition);
+    void renumber();  // positions are 0, 1, ... again
     int64_t size() const { return static_cast<int64_t>(rows.size()); }
+    int64_t n_positions() const { return static_cast<int64_t>(draws.size()); }
 };
 
 // Covered rows by the value of one feature. The rows of the largest group, the pivot, are not
@@ -41,14 +46,17 @@ struct FeatureGroups {
     void find_dense(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void find_sparse(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin, int64_t unlisted_draws,
-              const CoveredRows& covered);
+              const int32_t* listed, int64_t n_listed);
 
-    std::vector<int32_t> listed_;     // positions
+    std::vector<int32_t> listed_;     // positions, of sparse features
     std::vector<uint32_t> bins_;      // their codes, n_bins for missing
     std::vector<int32_t> bin_rows_;   // rows per bin
     std::vector<int64_t> bin_draws_;  // draws per bin
     std::vector<int32_t> group_of_;   // group of a bin
 };
+
+// Numbers to be touched from which on threads are worth waking.
+constexpr int64_t kWorthThreads = 200'000;
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;
@@ -61,20 +69,51 @@ struct Refinement {
     int32_t group = 0;
     uint32_t code = 0, next_code = 0;  // of the group and, for thresholds, the group after it
     std::vector<int32_t> outputs;      // of the head, where the search chooses them
+    AlignedVector<double> solution;    // the head, where the search can use it again
+};
+
+// The largest gain that any feature offers so far. It only serves to give up others: a candidate
+// that may win or tie is never below `least`, so that the outcome does not depend on who is first.
+class LargestGain {
+  public:
+    explicit LargestGain(double gain) : gain_(gain) {}
+    void raise(double gain) {
+        double known = gain_.load(std::memory_order_relaxed);
+        while (gain > known && !gain_.compare_exchange_weak(known, gain)) {
+        }
+    }
+    double least() const { return gain_.load(std::memory_order_relaxed) * (1.0 - 1e-8); }
+
+  private:
+    std::atomic<double> gain_;
 };
 
 // What the scorers of one refinement share: statistics of the covered rows, and their total.
+// Vectors of outputs are padded with zeros.
 struct SearchRows {
     int32_t n_outputs = 0;
+    int32_t vectors = 2;
+    bool is_coupled = false;
     AlignedVector<double> values;  // rows, one after the other
     AlignedVector<double> scale;   // (n,) coupled only
     AlignedVector<double> total, total_triangle;
-    AlignedVector<double> dust;    // (n_outputs,) least curvature that counts
-    AlignedVector<double> l2, l1;  // (n_outputs,) penalties
-    int32_t vectors = 2;
-    double current_gain = 0.0;  // of the rule as it is
+    AlignedVector<double> dust;      // (n_outputs,) least curvature that counts
+    AlignedVector<double> l2, l1;    // (n_outputs,) penalties
+    // Many outputs only, (n_outputs,): the head of the rule as it is, or 0, and the sum of the
+    // Hessians times it.
+    AlignedVector<double> solution, solution_product;
 
+    int64_t block() const { return padded(n_outputs); }
+    int64_t width() const { return vectors * block(); }
     CoupledRows coupled() const { return {n_outputs, vectors, values.data(), scale.data()}; }
+    // Adds the rows up; after a filter, subtracts those that were removed if they are fewer.
+    void add_up(const CoveredRows& covered, ThreadTeam& team);
+    void follow(const CoveredRows& covered, ThreadTeam& team);
+    void multiply_solution();
+
+  private:
+    void add_to_total(const std::vector<int32_t>& positions, double sign, ThreadTeam& team);
+    void set_dust();
 };
 
 void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covered,
@@ -82,7 +121,7 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
 // With label_bins > 0, outputs whose scores are alike share one.
 void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
                     const std::vector<int32_t>& outputs, const RuleParams& params,
-                    ThreadTeam& team, SearchRows& out);
+                    SearchRows& out);
 
 // Offers every condition on one feature to a scorer. Running sums go from either end towards the
 // pivot; the other side of a cut is the complement.
@@ -147,19 +186,35 @@ void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_dra
     }
 }
 
-// Each finds the best condition on one feature.
-void search_diagonal(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                     int64_t n_draws, bool chooses_outputs, const RuleParams& params,
+// What a search for one refinement is given, the same for every feature.
+struct RefinementSearch {
+    const SearchRows& rows;
+    const RuleParams& params;
+    int64_t n_draws = 0;
+    bool chooses_outputs = false;
+    LargestGain& largest;
+};
+
+// What a thread works with, kept from feature to feature.
+struct SearchMemory {
+    FeatureGroups groups;
+    AlignedVector<double> total, sums, factors, work, exact;
+};
+
+// Each finds the best condition on the feature whose groups are in `memory`.
+void search_diagonal(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                      Refinement& best);
-void search_direct(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                   int64_t n_draws, const RuleParams& params, Refinement& best);
-void search_by_gradients(const SearchRows& rows, const FeatureGroups& groups, bool is_categorical,
-                         int64_t n_draws, const RuleParams& params, Refinement& best);
+void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
+                   Refinement& best);
+void search_by_gradients(const RefinementSearch& search, SearchMemory& memory,
+                         bool is_categorical, Refinement& best);
 
 // The gain of all covered rows.
 double diagonal_gain(const SearchRows& rows, const RuleParams& params);
-double direct_gain(const SearchRows& rows);
-double gain_by_gradients(const SearchRows& rows);
+double coupled_gain(const SearchRows& rows);
+// Solves (16) for sums of rows: vectors (gradient, diagonal) and triangle. Returns g' A^-1 g.
+double solve_sums(int32_t n_outputs, const double* vectors, const double* triangle,
+                  const double* l2, const double* l1, const double* dust, double* head);
 
 // The gradient after L1: towards zero by the penalty.
 inline double soft_threshold(double gradient, double l1) {

@@ -5,29 +5,36 @@
 
 namespace ramify {
 
-// Systems solved side by side.
+// Systems, or candidates, that are worked on side by side; also the side of a tile.
 constexpr int kSystems = 8;
 // A curvature below this share of that of all covered rows is what subtraction leaves of nothing.
 constexpr double kRuleDust = 1e-11;
 
-inline int64_t padded(int64_t n) { return (n + 3) / 4 * 4; }
-// Row i of a lower triangle starts here and has room for padded(i + 1) numbers.
-inline int64_t triangle_offset(int64_t i) {
-    const int64_t q = i / 4;
-    return 8 * q * (q + 1) + 4 * (q + 1) * (i - 4 * q);
+inline int64_t padded(int64_t n) { return (n + kSystems - 1) / kSystems * kSystems; }
+// Symmetric matrices are kept as the tiles on and below the diagonal, row of tiles by row of
+// tiles, each tile line by line. Tiles on the diagonal are whole.
+inline int64_t tile_offset(int64_t tile_row, int64_t tile_column) {
+    return (tile_row * (tile_row + 1) / 2 + tile_column) * kSystems * kSystems;
 }
-inline int64_t triangle_size(int64_t n) { return triangle_offset(n); }
+inline int64_t triangle_size(int64_t n) { return tile_offset(padded(n) / kSystems, 0); }
+// Where entry (i, j) is, with j <= i.
+inline int64_t triangle_entry(int64_t i, int64_t j) {
+    return tile_offset(i / kSystems, j / kSystems) + i % kSystems * kSystems + j % kSystems;
+}
+// Numbers below the diagonal and on it, without any padding.
+inline int64_t packed_size(int64_t n) { return n * (n + 1) / 2; }
 
 // The statistics of some rows, one after the other: `vectors` blocks of padded(n_outputs) numbers,
-// the first of which is the gradient. scale * gradient gradient' is subtracted from the Hessian.
+// the first of which is the gradient, the second the diagonal; the padding is 0.
+// scale * gradient gradient' is subtracted from the Hessian.
 struct CoupledRows {
     int32_t n_outputs = 0;
-    int32_t vectors = 2;  // gradient, diagonal and perhaps the bound of the diagonal
+    int32_t vectors = 2;  // 2 or more: gradient, diagonal, and what else the search sums
     const double* values = nullptr;
     const double* scale = nullptr;
 };
 
-// Sums of such rows: vectors as in a row, and the lower triangle of the coupling.
+// Sums of such rows: vectors as in a row, and the triangle of the coupling.
 struct CoupledSums {
     double* vectors = nullptr;
     double* triangle = nullptr;
@@ -37,28 +44,46 @@ struct Penalty {
     double l2 = 0.0, l1 = 0.0;
 };
 
+// kSystems systems A x = -g, interleaved: entries of the packed triangle and of vectors are
+// [entry][system].
+struct SystemBatch {
+    double* matrix = nullptr;    // IN: A, OUT: L D
+    double* gradient = nullptr;  // IN: g, OUT: L^-1 g
+    double* factor = nullptr;    // OUT: L below its diagonal of ones
+    double* inverse = nullptr;   // OUT: 1 / D, or 0 where a pivot vanishes
+    double* solution = nullptr;  // OUT: x
+    double gains[kSystems] = {};       // OUT: g' A^-1 g
+    double least_pivot[kSystems] = {};  // OUT: smallest pivot as a share of its diagonal
+};
+
 struct RuleKernels {
-    // sums (width,) += rows of values (.., width) at the given positions.
+    // sums (width,) += rows of values (.., width) at the given positions. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
                      double* sums);
-    void (*add_coupled)(const CoupledRows& rows, const int32_t* positions, int64_t n,
-                        const CoupledSums& sums);
-    // triangle rows [begin, end) += scale * gradient gradient' over all n rows.
-    void (*add_triangle)(const CoupledRows& rows, int64_t n, int64_t begin, int64_t end,
-                         double* triangle);
+    // Rows [begin, end) of tiles of the triangle += sign * scale * gradient gradient'.
+    void (*add_triangle)(const CoupledRows& rows, const int32_t* positions, int64_t n,
+                         int64_t begin, int64_t end, double sign, double* triangle);
+    // gradient += that of the rows (unless null), product += (their Hessians) * x.
+    void (*add_products)(const CoupledRows& rows, const int32_t* positions, int64_t n,
+                         const double* x, double* gradient, double* product);
     // gains[k] = G_k^2 / (H_k + l2) of sums (G, H), or of total - sums if `complement`; returns
-    // their sum. `dust` holds the least H that counts. gains may be null.
+    // their sum. `dust` holds the least H that counts. gains may be null. G and H are padded.
     double (*diagonal_gains)(const double* sums, const double* total, bool complement,
                              const double* dust, int32_t n_outputs, Penalty penalty,
                              double* gains);
-    // g' A^-1 g of kSystems systems, interleaved: matrix [lower triangle, row by row][system],
-    // gradient [n][system]. Overwrites both. `scratch` as large as the matrix.
-    void (*direct_gains)(int32_t n, double* matrix, double* gradient, double* scratch,
-                         double* gains);
-    // y = triangle (symmetric) * x.
+    // Whether some gain times `factor` is above `least`.
+    bool (*any_gain_above)(const double* sums, const double* total, bool complement,
+                           const double* dust, int32_t n_outputs, Penalty penalty, double factor,
+                           double least);
+    void (*solve_batch)(int32_t n, SystemBatch& batch);
+    // r' A^-1 r of kSystems residuals [n][candidate] for system `s` of a batch; overwrites them.
+    void (*quadratic_forms)(int32_t n, const SystemBatch& batch, int s, double* residuals,
+                            double* forms);
+    // y = triangle * x; both padded.
     void (*symmetric_product)(const double* triangle, int32_t n, const double* x, double* y);
-    // Solves A x = b by L D L' in place (triangle); pivots that vanish give 0.
-    void (*solve)(double* triangle, int32_t n, double* x);
+    // Solves A x = b in place by Cholesky of the lower triangle of `matrix`, lines of padded(n)
+    // numbers; pivots that vanish give 0.
+    void (*solve)(double* matrix, int32_t n, double* x);
 };
 
 const RuleKernels& rule_kernels();

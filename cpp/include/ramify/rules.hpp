@@ -77,14 +77,22 @@ class RuleColumns {
     uint32_t default_code(int32_t feature) const {
         return binned_.sparse_default[-1 - slot_[feature]];
     }
-    // Code of a row of a dense feature.
-    uint32_t code(int32_t feature, int64_t row) const {
-        const int32_t place = slot_[feature];
-        const int64_t at = ((place / kTileFeatures) * binned_.n_rows + row) * kTileFeatures +
-                           place % kTileFeatures;
-        if (binned_.codes_u32 != nullptr) return binned_.codes_u32[at];
-        const uint32_t code = binned_.codes_u8[at];
-        return code == kMissingU8 ? kMissingU32 : code;
+    // Calls use(code_of), with code_of(row) the code of a row of a dense feature.
+    template <typename Use>
+    void read(int32_t feature, Use&& use) const {
+        const int64_t place = slot_[feature];
+        const int64_t start =
+            place / kTileFeatures * binned_.n_rows * kTileFeatures + place % kTileFeatures;
+        if (binned_.codes_u32 != nullptr) {
+            const uint32_t* codes = binned_.codes_u32 + start;
+            use([codes](int64_t row) { return codes[row * kTileFeatures]; });
+            return;
+        }
+        const uint8_t* codes = binned_.codes_u8 + start;
+        use([codes](int64_t row) {
+            const uint32_t code = codes[row * kTileFeatures];
+            return code == kMissingU8 ? kMissingU32 : code;
+        });
     }
     // Keeps the rows (ascending) that satisfy the condition.
     void filter(const RuleCondition& condition, std::vector<int32_t>& rows) const;

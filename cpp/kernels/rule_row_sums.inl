@@ -1,0 +1,116 @@
+// Sums over rows: vectors, outer products, and products of Hessians with a vector.
+
+template <int Vectors>
+void add_rows_of(const double* values, int64_t stride, const int32_t* positions, int64_t n,
+                 double* sums) {
+    double8 sum[Vectors];
+    for (int v = 0; v < Vectors; ++v) sum[v] = load8(sums + v * kSystems);
+    for (int64_t i = 0; i < n; ++i) {
+        const double* row = values + positions[i] * stride;
+        for (int v = 0; v < Vectors; ++v) sum[v] += load8(row + v * kSystems);
+    }
+    for (int v = 0; v < Vectors; ++v) store8(sums + v * kSystems, sum[v]);
+}
+
+void add_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,
+              double* sums) {
+    int64_t at = 0;
+    for (; at + 4 * kSystems <= width; at += 4 * kSystems)
+        add_rows_of<4>(values + at, width, positions, n, sums + at);
+    if (at + 2 * kSystems <= width) {
+        add_rows_of<2>(values + at, width, positions, n, sums + at);
+        at += 2 * kSystems;
+    }
+    if (at < width) add_rows_of<1>(values + at, width, positions, n, sums + at);
+}
+
+// As many sums as registers hold.
+#ifdef __AVX512F__
+constexpr int kTileLines = 8;
+#else
+constexpr int kTileLines = 4;
+#endif
+
+void add_tile(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t line,
+              int64_t column, double sign, double* tile) {
+    const int64_t width = rows.vectors * padded(rows.n_outputs);
+    double8 sum[kTileLines];
+    for (int i = 0; i < kTileLines; ++i) sum[i] = load8(tile + i * kSystems);
+    for (int64_t r = 0; r < n; ++r) {
+        const double* row = rows.values + positions[r] * width;
+        const double8 right = load8(row + column) * all8(sign * rows.scale[positions[r]]);
+        for (int i = 0; i < kTileLines; ++i) sum[i] += all8(row[line + i]) * right;
+    }
+    for (int i = 0; i < kTileLines; ++i) store8(tile + i * kSystems, sum[i]);
+}
+
+void add_triangle(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t begin,
+                  int64_t end, double sign, double* triangle) {
+    constexpr int64_t kRows = 64;  // that stay in the nearest cache from tile to tile
+    for (int64_t first = 0; first < n; first += kRows) {
+        const int64_t count = n - first < kRows ? n - first : kRows;
+        for (int64_t i = begin; i < end; ++i)
+            for (int64_t j = 0; j <= i; ++j)
+                for (int part = 0; part < kSystems; part += kTileLines)
+                    add_tile(rows, positions + first, count, i * kSystems + part, j * kSystems,
+                             sign, triangle + tile_offset(i, j) + part * kSystems);
+    }
+}
+
+template <int Vectors>
+void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t n,
+                     const double* x, double* gradient, double* product) {
+    const int64_t width = rows.vectors * Vectors * kSystems;
+    double8 g_sum[Vectors], p_sum[Vectors], xs[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+        g_sum[v] = load8(gradient + v * kSystems);
+        p_sum[v] = load8(product + v * kSystems);
+        xs[v] = load8(x + v * kSystems);
+    }
+    for (int64_t r = 0; r < n; ++r) {
+        const double* row = rows.values + positions[r] * width;
+        double8 dot = load8(row) * xs[0];
+        for (int v = 1; v < Vectors; ++v) dot += load8(row + v * kSystems) * xs[v];
+        const double8 along = all8(rows.scale[positions[r]] * sum_of(dot));
+        for (int v = 0; v < Vectors; ++v) {
+            const double8 g = load8(row + v * kSystems);
+            g_sum[v] += g;
+            p_sum[v] += load8(row + (Vectors + v) * kSystems) * xs[v] - along * g;
+        }
+    }
+    for (int v = 0; v < Vectors; ++v) {
+        store8(gradient + v * kSystems, g_sum[v]);
+        store8(product + v * kSystems, p_sum[v]);
+    }
+}
+
+void add_products_of_many(const CoupledRows& rows, const int32_t* positions, int64_t n,
+                          const double* x, double* gradient, double* product) {
+    const int64_t block = padded(rows.n_outputs), width = rows.vectors * block;
+    for (int64_t r = 0; r < n; ++r) {
+        const double* row = rows.values + positions[r] * width;
+        double8 dot = all8(0.0);
+        for (int64_t k = 0; k < block; k += kSystems) dot += load8(row + k) * load8(x + k);
+        const double8 along = all8(rows.scale[positions[r]] * sum_of(dot));
+        for (int64_t k = 0; k < block; k += kSystems) {
+            const double8 g = load8(row + k);
+            if (gradient != nullptr) store8(gradient + k, load8(gradient + k) + g);
+            store8(product + k, load8(product + k) + load8(row + block + k) * load8(x + k) -
+                                    along * g);
+        }
+    }
+}
+
+void add_products(const CoupledRows& rows, const int32_t* positions, int64_t n, const double* x,
+                  double* gradient, double* product) {
+    switch (gradient == nullptr ? 0 : padded(rows.n_outputs) / kSystems) {
+        case 1:
+            return add_products_of<1>(rows, positions, n, x, gradient, product);
+        case 2:
+            return add_products_of<2>(rows, positions, n, x, gradient, product);
+        case 3:
+            return add_products_of<3>(rows, positions, n, x, gradient, product);
+        default:
+            return add_products_of_many(rows, positions, n, x, gradient, product);
+    }
+}

@@ -1,0 +1,119 @@
+// Systems (16): several small ones side by side, products with a large one, and single ones.
+
+// L D L' with M = L D kept in `matrix`; the gradient is one more row.
+void solve_batch(int32_t n, SystemBatch& batch) {
+    double8* m = reinterpret_cast<double8*>(batch.matrix);
+    double8* l = reinterpret_cast<double8*>(batch.factor);
+    double8* b = reinterpret_cast<double8*>(batch.gradient);
+    double8* inverses = reinterpret_cast<double8*>(batch.inverse);
+    double8* x = reinterpret_cast<double8*>(batch.solution);
+    const double8 zero = all8(0.0), one = all8(1.0), singular = all8(kSingular);
+    double8 gain = zero, least = one;
+    for (int32_t j = 0; j < n; ++j) {
+        const double8* lj = l + packed_size(j);
+        double8* mj = m + packed_size(j);
+        double8 pivot = mj[j], rhs = b[j];
+        for (int32_t k = 0; k < j; ++k) {
+            pivot -= mj[k] * lj[k];
+            rhs -= b[k] * lj[k];
+        }
+        const auto is_regular = (pivot > singular * mj[j]) & (pivot > zero);
+        const double8 inverse = is_regular ? one / (is_regular ? pivot : one) : zero;
+        const double8 share = is_regular ? pivot / (is_regular ? mj[j] : one) : zero;
+        least = share < least ? share : least;
+        inverses[j] = inverse;
+        b[j] = rhs;
+        gain += rhs * rhs * inverse;
+        for (int32_t i = j + 1; i < n; ++i) {
+            double8* mi = m + packed_size(i);
+            double8 s = mi[j];
+            for (int32_t k = 0; k < j; ++k) s -= mi[k] * lj[k];
+            mi[j] = s;
+            l[packed_size(i) + j] = s * inverse;
+        }
+    }
+    for (int32_t i = 0; i < n; ++i) x[i] = -b[i] * inverses[i];
+    for (int32_t i = n - 1; i > 0; --i) {
+        const double8* li = l + packed_size(i);
+        for (int32_t j = 0; j < i; ++j) x[j] -= li[j] * x[i];
+    }
+    std::memcpy(batch.gains, &gain, sizeof gain);
+    std::memcpy(batch.least_pivot, &least, sizeof least);
+}
+
+void quadratic_forms(int32_t n, const SystemBatch& batch, int s, double* residuals,
+                     double* forms) {
+    double8* r = reinterpret_cast<double8*>(residuals);
+    double8 form = all8(0.0);
+    for (int32_t i = 0; i < n; ++i) {
+        const double* li = batch.factor + packed_size(i) * kSystems + s;
+        double8 even = r[i], odd = all8(0.0);
+        int32_t k = 0;
+        for (; k + 2 <= i; k += 2) {
+            even -= all8(li[k * kSystems]) * r[k];
+            odd -= all8(li[(k + 1) * kSystems]) * r[k + 1];
+        }
+        if (k < i) even -= all8(li[k * kSystems]) * r[k];
+        r[i] = even + odd;
+        form += r[i] * r[i] * all8(batch.inverse[i * kSystems + s]);
+    }
+    std::memcpy(forms, &form, sizeof form);
+}
+
+void symmetric_product(const double* triangle, int32_t n, const double* x, double* y) {
+    const int64_t n_tiles = padded(n) / kSystems;
+    std::memset(y, 0, n_tiles * kSystems * sizeof(double));
+    const double* tile = triangle;
+    for (int64_t i = 0; i < n_tiles; ++i) {
+        const double* xi = x + i * kSystems;
+        double8 lines[kSystems] = {};
+        for (int64_t j = 0; j < i; ++j, tile += kSystems * kSystems) {
+            const double8 xj = load8(x + j * kSystems);
+            double8 columns = load8(y + j * kSystems);
+            for (int line = 0; line < kSystems; ++line) {
+                const double8 a = load8(tile + line * kSystems);
+                lines[line] += a * xj;
+                columns += a * all8(xi[line]);
+            }
+            store8(y + j * kSystems, columns);
+        }
+        double8 own = load8(y + i * kSystems);
+        for (int line = 0; line < kSystems; ++line)
+            own += load8(tile + line * kSystems) * all8(xi[line]);
+        for (int line = 0; line < kSystems; ++line) own[line] += sum_of(lines[line]);
+        store8(y + i * kSystems, own);
+        tile += kSystems * kSystems;
+    }
+}
+
+inline double dot(const double* a, const double* b, int64_t n) {
+    double8 s = all8(0.0), t = s;
+    int64_t k = 0;
+    for (; k + 2 * kSystems <= n; k += 2 * kSystems) {
+        s += load8(a + k) * load8(b + k);
+        t += load8(a + k + kSystems) * load8(b + k + kSystems);
+    }
+    double rest = 0.0;
+    for (; k < n; ++k) rest += a[k] * b[k];
+    return sum_of(s + t) + rest;
+}
+
+// Cholesky, line by line: all inner products run over consecutive numbers.
+void solve(double* matrix, int32_t n, double* x) {
+    const int64_t width = padded(n);
+    for (int32_t i = 0; i < n; ++i) {
+        double* li = matrix + i * width;
+        for (int32_t j = 0; j < i; ++j) {
+            const double* lj = matrix + j * width;
+            li[j] = lj[j] > 0.0 ? (li[j] - dot(li, lj, j)) / lj[j] : 0.0;
+        }
+        const double pivot = li[i] - dot(li, li, i);
+        li[i] = pivot > kSingular * li[i] && pivot > 0.0 ? std::sqrt(pivot) : 0.0;
+        x[i] = li[i] > 0.0 ? (x[i] - dot(li, x, i)) / li[i] : 0.0;
+    }
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double* li = matrix + i * width;
+        x[i] = li[i] > 0.0 ? x[i] / li[i] : 0.0;
+        for (int32_t j = 0; j < i; ++j) x[j] -= li[j] * x[i];
+    }
+}
