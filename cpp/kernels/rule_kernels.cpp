@@ -20,6 +20,11 @@ inline double8 load8(const double* from) {
 }
 inline void store8(double* to, double8 v) { std::memcpy(to, &v, sizeof v); }
 inline double8 all8(double value) { return double8{} + value; }
+// Towards zero by the penalty (L1).
+inline double8 soft8(double8 gradient, double8 l1) {
+    const double8 zero = all8(0.0), up = gradient - l1, down = gradient + l1;
+    return gradient > l1 ? up : gradient < -l1 ? down : zero;
+}
 inline double sum_of(double8 v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
@@ -31,9 +36,10 @@ inline double sum_of(double8 v) {
 }  // namespace
 
 const RuleKernels& rule_kernels() {
-    static const RuleKernels table = {add_rows,    add_triangle,    add_products,
-                                      diagonal_gains, any_gain_above, solve_batch,
-                                      quadratic_forms, symmetric_product, solve};
+    static const RuleKernels table = {
+        add_rows,     add_triangle, add_products,  diagonal_gains,  any_gain_above,
+        enter_system, solve_batch,  note_residual, quadratic_forms, symmetric_product,
+        solve};
     return table;
 }
 

@@ -1,5 +1,58 @@
 // Systems (16): several small ones side by side, products with a large one, and single ones.
 
+template <bool Complement>
+void enter_system_of(const SystemTerms& terms, const double* sums, const double* total,
+                     SystemBatch& batch, int s) {
+    const int32_t n = terms.n_outputs;
+    const int64_t block = padded(n);
+    double* matrix = batch.matrix + s;
+    for (int32_t i = 0; i < n; ++i) {
+        const int64_t line = 2 * block + tile_offset(i / kSystems, 0) + i % kSystems * kSystems;
+        for (int32_t first = 0; first <= i; first += kSystems) {
+            const int64_t at = line + first * kSystems;
+            double8 entries = load8(sums + at);
+            if (Complement) entries = load8(total + at) - entries;
+            const int32_t end = i + 1 - first < kSystems ? i + 1 - first : kSystems;
+            for (int32_t j = 0; j < end; ++j) matrix[(first + j) * kSystems] = -entries[j];
+        }
+        matrix += (i + 1) * kSystems;
+    }
+    for (int64_t first = 0; first < block; first += kSystems) {
+        double8 g = load8(sums + first), d = load8(sums + block + first);
+        if (Complement) {
+            g = load8(total + first) - g;
+            d = load8(total + block + first) - d;
+        }
+        g = soft8(g, load8(terms.l1 + first));
+        for (int32_t i = 0; i < kSystems && first + i < n; ++i) {
+            const int64_t k = first + i;
+            double& diagonal = batch.matrix[(packed_size(k) + k) * kSystems + s];
+            const double curvature = d[i] + diagonal;
+            const bool counts = curvature > terms.dust[k] && curvature + terms.l2[k] > 0.0;
+            diagonal = (counts ? curvature : 0.0) + terms.l2[k];
+            batch.gradient[k * kSystems + s] = counts ? g[i] : 0.0;
+        }
+    }
+}
+
+void enter_system(const SystemTerms& terms, const double* sums, const double* total,
+                  SystemBatch& batch, int s) {
+    total == nullptr ? enter_system_of<false>(terms, sums, total, batch, s)
+                     : enter_system_of<true>(terms, sums, total, batch, s);
+}
+
+double note_residual(const SystemTerms& terms, const double* x, const double* gradient,
+                     const double* product, int c, double* residuals) {
+    double8 bound = all8(0.0);
+    for (int64_t k = 0; k < padded(terms.n_outputs); k += kSystems) {
+        const double8 g = soft8(load8(gradient + k), load8(terms.l1 + k));
+        const double8 r = g + load8(product + k);
+        bound -= load8(x + k) * (g + r);
+        for (int i = 0; i < kSystems; ++i) residuals[(k + i) * kSystems + c] = r[i];
+    }
+    return sum_of(bound);
+}
+
 // L D L' with M = L D kept in `matrix`; the gradient is one more row.
 void solve_batch(int32_t n, SystemBatch& batch) {
     double8* m = reinterpret_cast<double8*>(batch.matrix);

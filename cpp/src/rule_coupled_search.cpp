@@ -13,30 +13,9 @@ namespace ramify {
 namespace {
 
 // Candidates from one solved system to the next.
-constexpr int64_t kSpan = kSystems;
+constexpr int64_t kSpan = 2 * kSystems;
 // A factor with a smaller pivot (as a share of its diagonal) bounds nothing reliably.
 constexpr double kLeastPivot = 1e-6;
-
-// Writes sums (or total - sums) as system s. Outputs without curvature are left out.
-template <bool Complement>
-void enter_system(const SearchRows& rows, const double* sums, const double* total,
-                  SystemBatch& batch, int s) {
-    const int64_t block = rows.block();
-    auto summed = [&](int64_t at) { return Complement ? total[at] - sums[at] : sums[at]; };
-    double* matrix = batch.matrix + s;
-    for (int32_t i = 0; i < rows.n_outputs; ++i) {
-        const int64_t line = 2 * block + triangle_entry(i, 0);
-        for (int32_t j = 0; j <= i; ++j) {
-            const int64_t tile = j / kSystems * (kSystems * kSystems);
-            matrix[j * kSystems] = -summed(line + tile + j % kSystems);
-        }
-        const double curvature = matrix[i * kSystems] + summed(block + i);
-        const bool counts = curvature > rows.dust[i] && curvature + rows.l2[i] > 0.0;
-        matrix[i * kSystems] = (counts ? curvature : 0.0) + rows.l2[i];
-        batch.gradient[i * kSystems + s] = counts ? soft_threshold(summed(i), rows.l1[i]) : 0.0;
-        matrix += (i + 1) * kSystems;
-    }
-}
 
 class DirectScorer {
   public:
@@ -49,7 +28,9 @@ class DirectScorer {
           kernels_(rule_kernels()),
           n_(rows_.n_outputs),
           block_(rows_.block()),
-          size_(2 * block_ + triangle_size(n_)) {
+          size_(2 * block_ + triangle_size(n_)),
+          spans_(memory.spans) {
+        spans_.clear();
         memory_.total.resize(size_);
         std::copy(rows_.total.begin(), rows_.total.begin() + 2 * block_, memory_.total.begin());
         std::copy(rows_.total_triangle.begin(), rows_.total_triangle.end(),
@@ -57,9 +38,9 @@ class DirectScorer {
         const int64_t kept = kept_size(), worked = worked_size();
         memory_.exact.assign(kept + worked, 0.0);
         exact_ = batch_at(memory_.exact.data(), memory_.exact.data() + kept);
-        memory_.work.assign(worked + 3 * block_ + n_ * kSystems, 0.0);
+        memory_.work.assign(worked + (3 + kSystems) * block_, 0.0);
         residuals_ = memory_.work.data() + worked;
-        x_ = residuals_ + n_ * kSystems;
+        x_ = residuals_ + kSystems * block_;
         gradient_ = x_ + block_;
         product_ = gradient_ + block_;
     }
@@ -91,11 +72,6 @@ class DirectScorer {
     }
 
   private:
-    // Rows with the same value.
-    struct Span {
-        const int32_t* positions;
-        int64_t n;
-    };
     // A cut: [0] is the side of the sum, [1] its complement.
     struct Candidate {
         RuleOperator op[2];
@@ -132,28 +108,17 @@ class DirectScorer {
         return candidate == 0 ? 0 : candidates_[candidate - 1].end_span;
     }
 
-    template <typename Take>
-    void for_spans(int64_t candidate, Take&& take) const {
-        for (size_t s = first_span(candidate); s < candidates_[candidate].end_span; ++s)
-            take(spans_[s]);
-    }
-
-    // sums += rows of the candidates [begin, end).
+    // sums += rows of the candidates [begin, end). Positions of a numeric feature are one array, so
+    // that neighbours are added at once.
     void add_rows(int64_t begin, int64_t end, double* sums) {
-        for (int64_t c = begin; c < end; ++c)
-            for_spans(c, [&](const Span& span) {
-                kernels_.add_rows(rows_.values.data(), rows_.width(), span.positions, span.n,
-                                  sums);
-            });
-        // Positions of a numeric feature are one array, so that neighbours can be added at once.
-        const int64_t n_tile_rows = block_ / kSystems;
-        for (size_t s = first_span(begin); s < candidates_[end - 1].end_span;) {
-            Span span = spans_[s++];
-            while (s < candidates_[end - 1].end_span &&
-                   spans_[s].positions == span.positions + span.n)
+        const size_t last = candidates_[end - 1].end_span;
+        for (size_t s = first_span(begin); s < last;) {
+            RowSpan span = spans_[s++];
+            while (s < last && spans_[s].positions == span.positions + span.n)
                 span.n += spans_[s++].n;
-            kernels_.add_triangle(rows_.coupled(), span.positions, span.n, 0, n_tile_rows, 1.0,
-                                  sums + 2 * block_);
+            kernels_.add_rows(rows_.values.data(), rows_.width(), span.positions, span.n, sums);
+            kernels_.add_triangle(rows_.coupled(), span.positions, span.n, 0, block_ / kSystems,
+                                  1.0, sums + 2 * block_);
         }
     }
 
@@ -207,77 +172,70 @@ class DirectScorer {
 
     // Bounds the candidates between two marks, from the end where the side's rows are fewer.
     void bound(int64_t m, int side) {
-        const int64_t first = m * kSpan, last = end_of(m) - 1;
+        const int64_t first = m * kSpan, n = end_of(m) - 1 - first;
         const int64_t mark = side == Side::sum ? m : m + 1;
-        int64_t found[kSpan];
-        double bounds[kSpan];
-        int n_found = 0;
-        if (side == Side::complement || mark > 0) {
-            const SystemBatch& batch = batches_[(mark - 1) / (kSystems / 2)];
-            const int s = static_cast<int>((mark - 1) % (kSystems / 2)) * 2 + side;
-            if (batch.least_pivot[s] < kLeastPivot) {
-                for (int64_t c = first; c < last; ++c) queue(m, c, side);
-                return;
-            }
-            start(batch, s, mark, side);
-            n_found = follow(first, last, side, found, bounds);
-            double forms[kSystems];
-            kernels_.quadratic_forms(n_, batch, s, residuals_, forms);
-            for (int i = 0; i < n_found; ++i) bounds[i] += forms[i];
-        } else {
-            if (!start_empty()) {
-                for (int64_t c = first; c < last; ++c) queue(m, c, side);
-                return;
-            }
-            n_found = follow(first, last, side, found, bounds);
-            for (int i = 0; i < n_found; ++i)
-                for (int32_t k = 0; k < n_; ++k) {
-                    const double r = residuals_[k * kSystems + i];
-                    bounds[i] += r * r / rows_.l2[k];
-                }
+        const SystemBatch* batch = nullptr;
+        int s = 0;
+        if (mark > 0) {
+            batch = &batches_[(mark - 1) / (kSystems / 2)];
+            s = static_cast<int>((mark - 1) % (kSystems / 2)) * 2 + side;
         }
-        for (int i = 0; i < n_found; ++i)
-            if (bounds[i] > std::max(best_.gain, largest_.least())) queue(m, found[i], side);
+        if (!(batch == nullptr ? start_empty() : start(*batch, s, mark, side))) {
+            for (int64_t c = first; c < first + n; ++c) queue(m, c, side);
+            return;
+        }
+        for (int64_t begin = 0; begin < n; begin += kSystems) {
+            const int64_t end = std::min<int64_t>(begin + kSystems, n);
+            int64_t found[kSystems];
+            double bounds[kSystems], forms[kSystems];
+            int n_found = 0;
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t c = side == Side::sum ? first + i : first + n - 1 - i;
+                add_products(side == Side::sum ? c : c + 1);
+                if (!candidates_[c].counts[side]) continue;
+                bounds[n_found] = kernels_.note_residual(rows_.terms(), x_, gradient_, product_,
+                                                         n_found, residuals_);
+                found[n_found++] = c;
+            }
+            if (batch != nullptr)
+                kernels_.quadratic_forms(n_, *batch, s, residuals_, forms);
+            else
+                penalised_forms(forms);
+            for (int i = 0; i < n_found; ++i)
+                if (bounds[i] + forms[i] > std::max(best_.gain, largest_.least()))
+                    queue(m, found[i], side);
+        }
     }
 
-    // The solution at a mark, where the residual is 0.
-    void start(const SystemBatch& batch, int s, int64_t mark, int side) {
+    // The solution at a mark, where the residual is 0. False if its factor is not reliable.
+    bool start(const SystemBatch& batch, int s, int64_t mark, int side) {
+        if (batch.least_pivot[s] < kLeastPivot) return false;
         const double* sums = sums_at(mark);
         for (int64_t k = 0; k < block_; ++k) {
             gradient_[k] = side == Side::sum ? sums[k] : memory_.total[k] - sums[k];
             x_[k] = k < n_ ? batch.solution[k * kSystems + s] : 0.0;
             product_[k] = -soft_threshold(gradient_[k], rows_.l1[k]);
         }
+        return true;
     }
     // No rows at all: the penalty alone bounds the matrix. False if there is none.
     bool start_empty() {
         for (int64_t k = 0; k < block_; ++k) gradient_[k] = x_[k] = product_[k] = 0.0;
+        return std::all_of(rows_.l2.begin(), rows_.l2.begin() + n_,
+                           [](double l2) { return l2 > 0.0; });
+    }
+    void penalised_forms(double* forms) const {
+        std::fill_n(forms, kSystems, 0.0);
         for (int32_t k = 0; k < n_; ++k)
-            if (!(rows_.l2[k] > 0.0)) return false;
-        return true;
+            for (int i = 0; i < kSystems; ++i)
+                forms[i] += residuals_[k * kSystems + i] * residuals_[k * kSystems + i] /
+                            rows_.l2[k];
     }
 
-    // Adds rows candidate by candidate; notes residuals and -x' (g + r).
-    int follow(int64_t first, int64_t last, int side, int64_t* found, double* bounds) {
-        int n_found = 0;
-        for (int64_t i = 0; i < last - first; ++i) {
-            const int64_t c = side == Side::sum ? first + i : last - 1 - i;
-            for_spans(side == Side::sum ? c : c + 1, [&](const Span& span) {
-                kernels_.add_products(rows_.coupled(), span.positions, span.n, x_, gradient_,
-                                      product_);
-            });
-            if (!candidates_[c].counts[side]) continue;
-            double bound = 0.0;
-            for (int32_t k = 0; k < n_; ++k) {
-                const double g = soft_threshold(gradient_[k], rows_.l1[k]);
-                const double r = g + product_[k];
-                residuals_[k * kSystems + n_found] = r;
-                bound -= x_[k] * (g + r);
-            }
-            bounds[n_found] = bound;
-            found[n_found++] = c;
-        }
-        return n_found;
+    void add_products(int64_t candidate) {
+        for (size_t s = first_span(candidate); s < candidates_[candidate].end_span; ++s)
+            kernels_.add_products(rows_.coupled(), spans_[s].positions, spans_[s].n, x_,
+                                  gradient_, product_);
     }
 
     // Puts a candidate between marks m and m + 1 among those to be solved.
@@ -302,10 +260,8 @@ class DirectScorer {
     }
 
     void enter(SystemBatch& batch, int s, const double* sums, int side) {
-        if (side == Side::sum)
-            enter_system<false>(rows_, sums, nullptr, batch, s);
-        else
-            enter_system<true>(rows_, sums, memory_.total.data(), batch, s);
+        kernels_.enter_system(rows_.terms(), sums,
+                              side == Side::sum ? nullptr : memory_.total.data(), batch, s);
     }
 
     const SearchRows& rows_;
@@ -316,7 +272,7 @@ class DirectScorer {
     const RuleKernels& kernels_;
     const int32_t n_;
     const int64_t block_, size_;
-    std::vector<Span> spans_;
+    std::vector<RowSpan>& spans_;
     std::vector<Candidate> candidates_;
     std::vector<SystemBatch> batches_;
     int64_t n_marks_ = 0;

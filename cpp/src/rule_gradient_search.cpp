@@ -29,7 +29,9 @@ class GradientScorer {
           total_(memory.total),
           own_total_triangle_(memory.exact),
           total_triangle_(rows_.total_triangle.data()),
-          vectors_(memory.work) {
+          vectors_(memory.work),
+          spans_(memory.spans) {
+        spans_.clear();
         sums_.assign(rows_.width(), 0.0);
         total_ = rows_.total;
         vectors_.assign(14 * block_, 0.0);
@@ -83,11 +85,6 @@ class GradientScorer {
     }
 
   private:
-    struct Span {
-        const int32_t* positions;
-        int64_t n;
-    };
-
     void score(RuleOperator op, int32_t group, bool complement) {
         is_complement_ = complement;
         if (!set_system() || !may_win()) return;
@@ -150,7 +147,7 @@ class GradientScorer {
     void multiply(const double* x, double* y) {
         if (is_by_rows()) {
             std::fill_n(y, block_, 0.0);
-            for (const Span& span : spans_)
+            for (const RowSpan& span : spans_)
                 kernels_.add_products(rows_.coupled(), span.positions, span.n, x, nullptr, y);
             for (int32_t k = 0; k < n_; ++k) y[k] = sums_[block_ + k] * x[k] - y[k];
         } else {
@@ -218,12 +215,12 @@ class GradientScorer {
     const int32_t n_;
     const int64_t block_;
     bool is_complement_ = false, has_head_ = false;
-    std::vector<Span> spans_;
     int64_t n_rows_ = 0;
     size_t n_in_triangle_ = 0;  // spans
     AlignedVector<double>&sums_, &triangle_, &total_, &own_total_triangle_;
     const double* total_triangle_;
     AlignedVector<double>& vectors_;
+    std::vector<RowSpan>& spans_;
     double* start_[2];  // the last solution on either side
     double *gradient_, *diagonal_, *inverse_, *bound_;
     double *residual_, *direction_, *product_, *other_product_, *x_;

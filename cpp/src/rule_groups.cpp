@@ -99,26 +99,28 @@ void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bi
     int64_t pivot_bin = unlisted_bin;
     if (n_unlisted == 0)
         pivot_bin = std::max_element(bin_rows_.begin(), bin_rows_.end()) - bin_rows_.begin();
-    codes.clear();
-    draws.clear();
-    offsets.assign(1, 0);
-    group_of_.resize(n_bins + 1);
+    codes.resize(n_bins);
+    draws.resize(n_bins + 1);
+    offsets.resize(n_bins + 2);
+    next_.resize(n_bins + 1);  // where the next row of a bin goes
+    int32_t group = 0;
+    int64_t end = offsets[0] = 0;
     for (int64_t bin = 0; bin <= n_bins; ++bin) {
+        next_[bin] = end;
         if (bin_rows_[bin] == 0 && bin < n_bins) continue;
-        group_of_[bin] = static_cast<int32_t>(codes.size());
-        if (bin == pivot_bin) pivot = group_of_[bin];
-        offsets.push_back(offsets.back() + (bin == pivot_bin ? 0 : bin_rows_[bin]));
-        draws.push_back(bin_draws_[bin]);
-        if (bin < n_bins) codes.push_back(static_cast<uint32_t>(bin));
+        if (bin == pivot_bin)
+            pivot = group;
+        else
+            end += bin_rows_[bin];
+        draws[group] = bin_draws_[bin];
+        if (bin < n_bins) codes[group] = static_cast<uint32_t>(bin);
+        offsets[++group] = end;
     }
-    n_groups = static_cast<int32_t>(codes.size());
+    n_groups = group - 1;
     n_missing = bin_rows_[n_bins];
-    positions.resize(offsets.back());
-    // From here on bin_draws_ is where the next row of a bin goes.
-    for (int64_t bin = 0; bin <= n_bins; ++bin)
-        if (bin_rows_[bin] > 0 || bin == n_bins) bin_draws_[bin] = offsets[group_of_[bin]];
+    positions.resize(end);
     for (int64_t i = 0; i < n_listed; ++i)
-        if (bins_[i] != pivot_bin) positions[bin_draws_[bins_[i]]++] = listed[i];
+        if (bins_[i] != pivot_bin) positions[next_[bins_[i]]++] = listed[i];
 }
 
 }  // namespace ramify

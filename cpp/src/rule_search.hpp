@@ -33,7 +33,7 @@ struct CoveredRows {
 // listed: their sums are what is left of the total.
 struct FeatureGroups {
     int32_t n_groups = 0;          // of known values; group n_groups is that of missing ones
-    std::vector<uint32_t> codes;   // (n_groups,) ascending
+    std::vector<uint32_t> codes;   // (n_groups,) ascending; all three may be longer
     std::vector<int64_t> draws;    // (n_groups + 1,)
     std::vector<int64_t> offsets;  // (n_groups + 2,) into positions
     std::vector<int32_t> positions;
@@ -52,7 +52,7 @@ struct FeatureGroups {
     std::vector<uint32_t> bins_;      // their codes, n_bins for missing
     std::vector<int32_t> bin_rows_;   // rows per bin
     std::vector<int64_t> bin_draws_;  // draws per bin
-    std::vector<int32_t> group_of_;   // group of a bin
+    std::vector<int64_t> next_;
 };
 
 // Numbers to be touched from which on threads are worth waking.
@@ -106,6 +106,7 @@ struct SearchRows {
     int64_t block() const { return padded(n_outputs); }
     int64_t width() const { return vectors * block(); }
     CoupledRows coupled() const { return {n_outputs, vectors, values.data(), scale.data()}; }
+    SystemTerms terms() const { return {n_outputs, l2.data(), l1.data(), dust.data()}; }
     // Adds the rows up; after a filter, subtracts those that were removed if they are fewer.
     void add_up(const CoveredRows& covered, ThreadTeam& team);
     void follow(const CoveredRows& covered, ThreadTeam& team);
@@ -195,9 +196,16 @@ struct RefinementSearch {
     LargestGain& largest;
 };
 
+// Positions of rows with the same value.
+struct RowSpan {
+    const int32_t* positions;
+    int64_t n;
+};
+
 // What a thread works with, kept from feature to feature.
 struct SearchMemory {
     FeatureGroups groups;
+    std::vector<RowSpan> spans;
     AlignedVector<double> total, sums, factors, work, exact;
 };
 

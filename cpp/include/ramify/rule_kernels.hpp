@@ -56,6 +56,14 @@ struct SystemBatch {
     double least_pivot[kSystems] = {};  // OUT: smallest pivot as a share of its diagonal
 };
 
+// What turns sums of rows into a system: penalties, and the least curvature that counts; padded.
+struct SystemTerms {
+    int32_t n_outputs = 0;
+    const double* l2 = nullptr;
+    const double* l1 = nullptr;
+    const double* dust = nullptr;
+};
+
 struct RuleKernels {
     // sums (width,) += rows of values (.., width) at the given positions. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
@@ -75,7 +83,15 @@ struct RuleKernels {
     bool (*any_gain_above)(const double* sums, const double* total, bool complement,
                            const double* dust, int32_t n_outputs, Penalty penalty, double factor,
                            double least);
+    // Writes sums (gradient, diagonal, triangle), or total - sums, as system s of a batch. Outputs
+    // without curvature are left out. total may be null.
+    void (*enter_system)(const SystemTerms& terms, const double* sums, const double* total,
+                         SystemBatch& batch, int s);
     void (*solve_batch)(int32_t n, SystemBatch& batch);
+    // With the gradient g after l1 and product = A x, writes r = g + A x as column `c` of
+    // residuals [padded n][candidate] and returns -x' (g + r).
+    double (*note_residual)(const SystemTerms& terms, const double* x, const double* gradient,
+                            const double* product, int c, double* residuals);
     // r' A^-1 r of kSystems residuals [n][candidate] for system `s` of a batch; overwrites them.
     void (*quadratic_forms)(int32_t n, const SystemBatch& batch, int s, double* residuals,
                             double* forms);
