@@ -29,17 +29,17 @@ inline double sum_of(double8 v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-#include "rule_row_sums.inl"
 #include "rule_gains.inl"
+#include "rule_row_sums.inl"
 #include "rule_systems.inl"
 
 }  // namespace
 
 const RuleKernels& rule_kernels() {
-    static const RuleKernels table = {
-        add_rows,     add_triangle, add_products,  diagonal_gains,  any_gain_above,
-        enter_system, solve_batch,  note_residual, quadratic_forms, symmetric_product,
-        solve};
+    static const RuleKernels table = {add_rows,          add_triangle,   add_products,
+                                      diagonal_gains,    any_gain_above, enter_system,
+                                      solve_batch,       note_residual,  quadratic_forms,
+                                      symmetric_product, solve};
     return table;
 }
 

@@ -108,8 +108,8 @@ class DirectScorer {
         return candidate == 0 ? 0 : candidates_[candidate - 1].end_span;
     }
 
-    // sums += rows of the candidates [begin, end). Positions of a numeric feature are one array, so
-    // that neighbours are added at once.
+    // sums += rows of the candidates [begin, end). Positions of a numeric feature are one array,
+    // so that neighbours are added at once.
     void add_rows(int64_t begin, int64_t end, double* sums) {
         const size_t last = candidates_[end - 1].end_span;
         for (size_t s = first_span(begin); s < last;) {
@@ -153,8 +153,7 @@ class DirectScorer {
             kernels_.solve_batch(n_, batches_.back());
             for (int64_t m = first; m < last; ++m)
                 for (int side : {Side::sum, Side::complement})
-                    take(end_of(m) - 1, side,
-                         batches_.back().gains[(m - first) * 2 + side]);
+                    take(end_of(m) - 1, side, batches_.back().gains[(m - first) * 2 + side]);
         }
     }
 
@@ -228,14 +227,14 @@ class DirectScorer {
         std::fill_n(forms, kSystems, 0.0);
         for (int32_t k = 0; k < n_; ++k)
             for (int i = 0; i < kSystems; ++i)
-                forms[i] += residuals_[k * kSystems + i] * residuals_[k * kSystems + i] /
-                            rows_.l2[k];
+                forms[i] +=
+                    residuals_[k * kSystems + i] * residuals_[k * kSystems + i] / rows_.l2[k];
     }
 
     void add_products(int64_t candidate) {
         for (size_t s = first_span(candidate); s < candidates_[candidate].end_span; ++s)
-            kernels_.add_products(rows_.coupled(), spans_[s].positions, spans_[s].n, x_,
-                                  gradient_, product_);
+            kernels_.add_products(rows_.coupled(), spans_[s].positions, spans_[s].n, x_, gradient_,
+                                  product_);
     }
 
     // Puts a candidate between marks m and m + 1 among those to be solved.

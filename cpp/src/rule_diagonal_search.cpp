@@ -87,9 +87,9 @@ class DiagonalScorer {
                                          least))
                 return;
         }
-        double gain = kernels_.diagonal_gains(sums_.data(), total_.data(), complement,
-                                              rows_.dust.data(), rows_.n_outputs, penalty,
-                                              chooses_ ? gains_.data() : nullptr);
+        double gain =
+            kernels_.diagonal_gains(sums_.data(), total_.data(), complement, rows_.dust.data(),
+                                    rows_.n_outputs, penalty, chooses_ ? gains_.data() : nullptr);
         if (chooses_) gain = choose_outputs(gains_, rows_.n_outputs, params_, order_, nullptr);
         if (!(gain > best_.gain * kBetter)) return;
         best_.gain = gain;

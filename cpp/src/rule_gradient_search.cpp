@@ -229,8 +229,8 @@ class GradientScorer {
 
 }  // namespace
 
-void search_by_gradients(const RefinementSearch& search, SearchMemory& memory,
-                         bool is_categorical, Refinement& best) {
+void search_by_gradients(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
+                         Refinement& best) {
     GradientScorer scorer(search, memory, best);
     scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
 }

@@ -85,7 +85,8 @@ class Inducer {
     Search gather() {
         const size_t n = rule_.outputs.empty() ? statistics_.n_outputs : rule_.outputs.size();
         const bool is_diagonal = statistics_.coupling == nullptr || chooses_outputs() || n == 1;
-        const bool is_new = rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
+        const bool is_new =
+            rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
         if (!is_new && 2 * covered_.size() > covered_.n_positions()) {
             rows_.follow(covered_, team_);
         } else {

@@ -97,8 +97,8 @@ struct SearchRows {
     AlignedVector<double> values;  // rows, one after the other
     AlignedVector<double> scale;   // (n,) coupled only
     AlignedVector<double> total, total_triangle;
-    AlignedVector<double> dust;      // (n_outputs,) least curvature that counts
-    AlignedVector<double> l2, l1;    // (n_outputs,) penalties
+    AlignedVector<double> dust;    // (n_outputs,) least curvature that counts
+    AlignedVector<double> l2, l1;  // (n_outputs,) penalties
     // Many outputs only, (n_outputs,): the head of the rule as it is, or 0, and the sum of the
     // Hessians times it.
     AlignedVector<double> solution, solution_product;
@@ -214,8 +214,8 @@ void search_diagonal(const RefinementSearch& search, SearchMemory& memory, bool 
                      Refinement& best);
 void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                    Refinement& best);
-void search_by_gradients(const RefinementSearch& search, SearchMemory& memory,
-                         bool is_categorical, Refinement& best);
+void search_by_gradients(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
+                         Refinement& best);
 
 // The gain of all covered rows.
 double diagonal_gain(const SearchRows& rows, const RuleParams& params);

@@ -327,32 +327,43 @@ def subset_loss(predicted, Y):
     return (predicted != Y).any(axis=1).mean()
 
 
-def test_rules_come_near_the_bayes_optimum_under_conditional_dependence():
-    X, Y = make_linear_labels(12_000, dependence="conditional", random_state=0)
+@pytest.mark.parametrize("head", ["single", "complete"])
+@pytest.mark.parametrize("dependence", ["independent", "marginal", "conditional"])
+def test_rules_come_near_the_bayes_optimum_of_the_paper(dependence, head):
+    X, Y = make_linear_labels(12_000, dependence=dependence, random_state=0)
     train, test = slice(0, 9_000), slice(9_000, None)
+    clean = make_linear_labels(12_000, dependence=dependence, noise=0.0, random_state=0)[1]
     model = RuleClassifier(
-        n_rules=200, loss="examplewise_logistic", l2_regularization=16.0, random_state=0
+        n_rules=128,
+        loss="examplewise_logistic",
+        head=head,
+        l2_regularization=16.0,
+        random_state=0,
     ).fit(X[train], Y[train])
     predicted = model.predict(X[test])
-    assert (predicted != Y[test]).mean() < 0.1 + 0.015
-    assert subset_loss(predicted, Y[test]) < 0.1 + 0.03  # lines lie close together
+    best = (clean != Y)[test]
+    assert (predicted != Y[test]).mean() < best.mean() + 0.015
+    assert subset_loss(predicted, Y[test]) < best.any(axis=1).mean() + 0.015
 
 
-def test_single_label_rules_come_near_the_bayes_optimum_of_independent_labels():
-    X, Y = make_linear_labels(12_000, dependence="independent", random_state=0)
+def test_example_wise_multi_label_rules_win_under_conditional_dependence():
+    # Lines further apart, so that labels differ on a part of the disc.
+    X, Y = make_linear_labels(12_000, dependence="conditional", angle=0.3, random_state=0)
     train, test = slice(0, 9_000), slice(9_000, None)
-    model = RuleClassifier(n_rules=300, head="single", l2_regularization=64.0, random_state=0)
-    predicted = model.fit(X[train], Y[train]).predict(X[test])
-    assert (predicted != Y[test]).mean() < 0.1 + 0.02
+    losses = {}
+    for loss in ("logistic", "examplewise_logistic"):
+        model = RuleClassifier(n_rules=200, loss=loss, l2_regularization=16.0, random_state=0)
+        losses[loss] = subset_loss(model.fit(X[train], Y[train]).predict(X[test]), Y[test])
+    assert losses["examplewise_logistic"] < losses["logistic"]
 
 
 def test_multi_label_rules_converge_in_fewer_rules_under_marginal_dependence():
-    X, Y = make_linear_labels(6_000, dependence="marginal", noise=0.0, random_state=0)
+    X, Y = make_linear_labels(6_000, dependence="marginal", random_state=0)
     reached = {}
     for head in ("single", "complete"):
         model = RuleClassifier(
-            n_rules=60, loss="examplewise_logistic", head=head, learning_rate=0.5, random_state=0
+            n_rules=60, loss="examplewise_logistic", head=head, random_state=0
         ).fit(X[:4000], Y[:4000])
         losses = [subset_loss(predicted, Y[4000:]) for predicted in model.staged_predict(X[4000:])]
-        reached[head] = int(np.argmax(np.array(losses) < 0.3))
+        reached[head] = int(np.argmax(np.array(losses) < 0.5))
     assert 0 < reached["complete"] < reached["single"]

@@ -47,12 +47,12 @@ struct Penalty {
 // kSystems systems A x = -g, interleaved: entries of the packed triangle and of vectors are
 // [entry][system].
 struct SystemBatch {
-    double* matrix = nullptr;    // IN: A, OUT: L D
-    double* gradient = nullptr;  // IN: g, OUT: L^-1 g
-    double* factor = nullptr;    // OUT: L below its diagonal of ones
-    double* inverse = nullptr;   // OUT: 1 / D, or 0 where a pivot vanishes
-    double* solution = nullptr;  // OUT: x
-    double gains[kSystems] = {};       // OUT: g' A^-1 g
+    double* matrix = nullptr;           // IN: A, OUT: L D
+    double* gradient = nullptr;         // IN: g, OUT: L^-1 g
+    double* factor = nullptr;           // OUT: L below its diagonal of ones
+    double* inverse = nullptr;          // OUT: 1 / D, or 0 where a pivot vanishes
+    double* solution = nullptr;         // OUT: x
+    double gains[kSystems] = {};        // OUT: g' A^-1 g
     double least_pivot[kSystems] = {};  // OUT: smallest pivot as a share of its diagonal
 };
 
