@@ -4,7 +4,25 @@
 
 namespace ramify {
 
+namespace {
+
+// The same for labels with two states, without loops over them.
+void expand_binary(const LabelGraph& graph, const double* parameters, double* tables) {
+    const double* pairs = parameters + graph.n_node_parameters();
+    for (int64_t e = 0; e < graph.n_edges(); ++e) {
+        const double of_a = parameters[graph.first[e]], of_b = parameters[graph.second[e]];
+        double* table = tables + 4 * e;
+        table[3] = pairs[e];
+        table[2] = of_a - pairs[e];
+        table[1] = of_b - pairs[e];
+        table[0] = -of_b - table[2];
+    }
+}
+
+}  // namespace
+
 void expand_tables(const LabelGraph& graph, const double* parameters, double* tables) {
+    if (graph.is_binary) return expand_binary(graph, parameters, tables);
     for (int64_t e = 0; e < graph.n_edges(); ++e) {
         const int32_t n_a = graph.n_states[graph.first[e]], n_b = graph.n_states[graph.second[e]];
         const double* of_a = parameters + graph.node_offset[graph.first[e]];

@@ -22,6 +22,16 @@ double score_of(const LabelGraph& graph, const double* table, const int32_t* lab
     return score;
 }
 
+// In four sums, which are added up side by side.
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    double sums[4] = {0.0, 0.0, 0.0, 0.0};
+    size_t k = 0;
+    for (; k + 4 <= a.size(); k += 4)
+        for (size_t lane = 0; lane < 4; ++lane) sums[lane] += a[k + lane] * b[k + lane];
+    for (; k < a.size(); ++k) sums[0] += a[k] * b[k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 // The state of one visit, in tables of all edge labels.
 class Visit {
   public:
@@ -43,8 +53,10 @@ class Visit {
 
   private:
     void fill_loss(const double* label_cost);
-    double gap() const;
-    void find_worst(int64_t max_sweeps);
+    double find_worst(int64_t max_sweeps);
+    // How far the block is from its optimum at most: the value of all mass on the worst labelling,
+    // with the score `worst`, less that of the mass where it is.
+    double gap(double worst) const { return mass_ * worst - dot(marginals_, gradient_); }
     double pairwise_step(double self_kernel);
     double step_to_worst(double self_kernel);
 
@@ -65,9 +77,8 @@ void Visit::start(const MarginBlock& block, int64_t row) {
     fill_loss(block.label_cost ? block.label_cost + row * n_nodes : nullptr);
     expand_tables(graph_, block.coefficients + row * n_parameters, marginals_.data());
     expand_tables(graph_, block.scores + row * n_parameters, gradient_.data());
-    quadratic_ = 0.0;
+    quadratic_ = dot(marginals_, gradient_);
     for (size_t k = 0; k < gradient_.size(); ++k) {
-        quadratic_ += marginals_[k] * gradient_[k];
         gradient_[k] += table_loss_[k];
         marginals_[k] = -marginals_[k];
     }
@@ -91,34 +102,25 @@ void Visit::fill_loss(const double* label_cost) {
     }
 }
 
-// How far the block is from its optimum at most: the value of all mass on the worst labelling
-// less that of the mass where it is.
-double Visit::gap() const {
-    double value = mass_ * score_of(graph_, gradient_.data(), worst_.data());
-    for (size_t k = 0; k < gradient_.size(); ++k) value -= marginals_[k] * gradient_[k];
-    return value;
-}
-
-void Visit::find_worst(int64_t max_sweeps) {
-    if (graph_.is_forest) {
-        search_.best(gradient_.data(), worst_.data());
-        return;
-    }
+// Finds the labelling that violates the margin most, and returns its score.
+double Visit::find_worst(int64_t max_sweeps) {
+    if (graph_.is_forest) return search_.best(gradient_.data(), worst_.data());
     reduce_tables(graph_, gradient_.data(), reduced_.data());
     messages_.solve(reduced_.data(), max_sweeps, worst_.data());
+    const double found = score_of(graph_, gradient_.data(), worst_.data());
+    const double given = score_of(graph_, gradient_.data(), labels_);
     // Approximate, so that the true labelling can be the better one.
-    if (score_of(graph_, gradient_.data(), worst_.data()) <
-        score_of(graph_, gradient_.data(), labels_))
-        std::copy_n(labels_, worst_.size(), worst_.begin());
+    if (found >= given) return found;
+    std::copy_n(labels_, worst_.size(), worst_.begin());
+    return given;
 }
 
 void Visit::climb(double self_kernel, const StepRule& rule, MarginSums& sums) {
-    find_worst(rule.max_sweeps);
-    const double start_gap = gap();
+    const double worst = find_worst(rule.max_sweeps);
+    const double start_gap = gap(worst);
     sums.quadratic += quadratic_;
-    sums.slack += mass_ * (score_of(graph_, gradient_.data(), worst_.data()) -
-                           score_of(graph_, gradient_.data(), labels_));
-    for (size_t k = 0; k < table_loss_.size(); ++k) sums.loss += marginals_[k] * table_loss_[k];
+    sums.slack += mass_ * (worst - score_of(graph_, gradient_.data(), labels_));
+    sums.loss += dot(marginals_, table_loss_);
     double left = start_gap;
     for (int step = 0; step < rule.max_steps; ++step) {
         if (left <= std::max(rule.enough_gap, rule.gap_share * start_gap)) break;
@@ -127,8 +129,7 @@ void Visit::climb(double self_kernel, const StepRule& rule, MarginSums& sums) {
         if (!(gained > 0.0)) break;
         sums.ascent += gained;
         if (step + 1 == rule.max_steps) break;
-        find_worst(rule.max_sweeps);
-        left = gap();
+        left = gap(find_worst(rule.max_sweeps));
     }
 }
 

@@ -7,23 +7,26 @@ namespace ramify {
 
 TreeSearch::TreeSearch(const LabelGraph& graph) : graph_(graph) {
     state_offset_.assign(1, 0);
-    choice_offset_.assign(1, 0);
-    for (int64_t j = 0; j < graph.n_nodes(); ++j) {
-        const int32_t parent = graph.parent[j];
-        state_offset_.push_back(state_offset_.back() + graph.n_states[j]);
-        choice_offset_.push_back(choice_offset_.back() +
-                                 (parent < 0 ? 0 : graph.n_states[parent]));
-    }
+    for (int32_t n : graph.n_states) state_offset_.push_back(state_offset_.back() + n);
     score_.resize(state_offset_.back());
-    choice_.resize(choice_offset_.back());
+    for (auto at = graph.order.rbegin(); at != graph.order.rend(); ++at) {
+        const int32_t node = *at, parent = graph.parent[node], edge = graph.parent_edge[node];
+        if (parent < 0) {
+            roots_.push_back(node);
+            continue;
+        }
+        const int32_t n = graph.n_states[node], n_parent = graph.n_states[parent];
+        const bool is_second = graph.second[edge] == node;
+        links_.push_back({node, parent, state_offset_[node], state_offset_[parent],
+                          static_cast<int64_t>(choice_.size()), graph.table_offset[edge], n,
+                          n_parent, is_second ? 1 : n_parent, is_second ? n : 1});
+        choice_.resize(choice_.size() + n_parent);
+    }
 }
 
-void TreeSearch::best(const double* tables, int32_t* labels) {
+double TreeSearch::best(const double* tables, int32_t* labels) {
     const auto value = [tables](int64_t k) { return tables[k]; };
-    if (graph_.is_binary)
-        search<2>(value, labels);
-    else
-        search<0>(value, labels);
+    return graph_.is_binary ? search<2>(value, labels) : search<0>(value, labels);
 }
 
 void TreeSearch::least_in_support(const double* tables, const double* support, double floor,
@@ -38,24 +41,20 @@ void TreeSearch::least_in_support(const double* tables, const double* support, d
 }
 
 template <int kStates, typename Value>
-void TreeSearch::search(const Value& value, int32_t* labels) {
+double TreeSearch::search(const Value& value, int32_t* labels) {
     std::fill(score_.begin(), score_.end(), 0.0);
-    for (auto at = graph_.order.rbegin(); at != graph_.order.rend(); ++at) {
-        const int32_t node = *at, parent = graph_.parent[node], edge = graph_.parent_edge[node];
-        if (parent < 0) continue;
-        const int32_t n = kStates ? kStates : graph_.n_states[node];
-        const int32_t n_parent = kStates ? kStates : graph_.n_states[parent];
-        const bool is_second = graph_.second[edge] == node;
-        const int64_t step = is_second ? 1 : n_parent, parent_step = is_second ? n : 1;
-        const double* own = score_.data() + state_offset_[node];
-        double* above = score_.data() + state_offset_[parent];
-        int32_t* choice = choice_.data() + choice_offset_[node];
+    for (const Link& link : links_) {
+        const int32_t n = kStates ? kStates : link.n_states;
+        const int32_t n_parent = kStates ? kStates : link.n_parent_states;
+        const double* own = score_.data() + link.score;
+        double* above = score_.data() + link.parent_score;
+        int32_t* choice = choice_.data() + link.choice;
         for (int32_t v = 0; v < n_parent; ++v) {
-            const int64_t cell = graph_.table_offset[edge] + v * parent_step;
+            const int64_t cell = link.cell + v * link.parent_step;
             double best = own[0] + value(cell);
             int32_t chosen = 0;
             for (int32_t u = 1; u < n; ++u) {
-                const double score = own[u] + value(cell + u * step);
+                const double score = own[u] + value(cell + u * link.step);
                 chosen = score > best ? u : chosen;
                 best = score > best ? score : best;
             }
@@ -63,16 +62,16 @@ void TreeSearch::search(const Value& value, int32_t* labels) {
             above[v] += best;
         }
     }
-    for (int32_t node : graph_.order) {
-        const int32_t parent = graph_.parent[node];
-        if (parent >= 0) {
-            labels[node] = choice_[choice_offset_[node] + labels[parent]];
-            continue;
-        }
-        const auto own = score_.begin() + state_offset_[node];
-        labels[node] =
-            static_cast<int32_t>(std::max_element(own, own + graph_.n_states[node]) - own);
+    double total = 0.0;
+    for (int32_t root : roots_) {
+        const auto own = score_.begin() + state_offset_[root];
+        const auto best = std::max_element(own, own + graph_.n_states[root]);
+        labels[root] = static_cast<int32_t>(best - own);
+        total += *best;
     }
+    for (auto link = links_.rbegin(); link != links_.rend(); ++link)
+        labels[link->node] = choice_[link->choice + labels[link->parent]];
+    return total;
 }
 
 }  // namespace ramify

@@ -7,7 +7,13 @@ from scipy.optimize import minimize
 from tests.core.label_reference import all_labellings, edge_features
 
 from ramify.model import LabelGraph
-from ramify.training.graph_operators import FeatureOperator, GramOperator, operator_of
+from ramify.training.graph_operators import (
+    FactorOperator,
+    FeatureOperator,
+    GramOperator,
+    low_rank_factor,
+    operator_of,
+)
 from ramify.training.graph_solver import MARGIN_LOSSES, MarginProblem, MarginTraining
 
 
@@ -129,16 +135,19 @@ def test_kernel_matrix_features_and_sparse_features_train_the_same_model():
         FeatureOperator(X),
         FeatureOperator(sparse.csr_array(X)),
         GramOperator(X @ X.T, X),
+        operator_of(X @ X.T, False),
     ]
+    assert isinstance(operators[3], FactorOperator)
     weights = [
         operator.parameters(
-            MarginTraining(graph, operator, problem, np.random.default_rng(0)).run().state
+            MarginTraining(graph, operator, problem, np.random.default_rng(0)).run().coefficients
         )
         for operator in operators
     ]
     # They differ in rounding, which the order of steps amplifies; the optimum is unique.
     np.testing.assert_allclose(weights[1], weights[0], atol=1e-3)
     np.testing.assert_allclose(weights[2], weights[0], atol=1e-3)
+    np.testing.assert_allclose(weights[3] @ X, weights[0], atol=1e-3)
     assert np.abs(weights[0]).max() > 0.3
 
 
@@ -162,7 +171,32 @@ def test_dense_features_beyond_the_rows_are_trained_by_their_kernel_matrix():
     assert isinstance(operator_of(tall @ tall.T, False), GramOperator)
 
 
-@pytest.mark.parametrize("make", [FeatureOperator, lambda X: GramOperator(X @ X.T)])
+@pytest.mark.parametrize("n_rows", [40, 3000])
+def test_a_kernel_matrix_of_low_rank_is_factored(n_rows):
+    X = np.random.default_rng(0).normal(size=(n_rows, 3)) * [100.0, 1.0, 1e-2]
+    gram = X @ X.T
+    factor = low_rank_factor(gram)
+    assert factor.shape == (n_rows, 3)
+    np.testing.assert_allclose(factor @ factor.T, gram, atol=1e-9 * gram.max())
+
+
+def test_a_kernel_matrix_is_not_factored_where_that_would_lose_any_of_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30))
+    assert low_rank_factor(X @ X.T) is None  # of no low rank
+    assert low_rank_factor(np.eye(200)) is None
+    assert low_rank_factor(np.zeros((200, 200))) is None
+    assert low_rank_factor(np.ones((2, 2))) is None  # too few rows to tell
+    gram = np.ones((200, 200))
+    chosen = np.random.default_rng(0).choice(200, 25, replace=False)
+    missed = np.setdiff1d(np.arange(200), chosen)[0]
+    gram[missed, missed] = 2.0  # a row that the sample does not span
+    assert low_rank_factor(gram) is None
+
+
+@pytest.mark.parametrize(
+    "make", [FeatureOperator, lambda X: GramOperator(X @ X.T), lambda X: FactorOperator(X)]
+)
 def test_a_subset_of_an_operator_scores_the_other_rows(make):
     rng = np.random.default_rng(0)
     X, coefficients = rng.normal(size=(12, 3)), rng.normal(size=(8, 4))

@@ -110,6 +110,8 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
         )
         kernel_map = self._kernel_map(rows)
         design = kernel_map.design(rows)
+        if callable(self.kernel):
+            _check_gram(np.asarray(design), is_given=False)
         data = LabelData.of(targets)
         example_weight, cost = data.costs(weights, targets.schema.channel_offsets)
         problem = MarginProblem(
@@ -135,7 +137,7 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
         self._check_sparse(rows)
         anchors, gamma = None, 1.0
         if self.kernel == "precomputed":
-            _check_gram(np.asarray(rows))
+            _check_gram(np.asarray(rows), is_given=True)
         elif self.kernel not in EXPLICIT:
             anchors = np.ascontiguousarray(rows)
             gamma = self._gamma(anchors)
@@ -175,7 +177,7 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
         n_unfinished = 0
         for solution in fit_members(task, member_graphs, first, int(self.verbose)):
             graph = member_graphs[len(kept)]
-            parameters = task.operator.parameters(solution.state)
+            parameters = task.operator.parameters(solution.coefficients)
             kept.append((parameters, solution.gap, solution.primal, solution.n_iter))
             n_unfinished += not solution.is_converged
             if completion is not None:
@@ -347,16 +349,25 @@ def _is_one_hot(kind: str) -> bool:
     return kind in ("multiclass", "multiclass-multioutput")
 
 
-def _check_gram(rows: NDArray[np.float64]) -> None:
-    n_rows, n_columns = rows.shape
+def _check_gram(gram: NDArray[np.float64], *, is_given: bool) -> None:
+    """Refuse what is no kernel matrix of the training rows."""
+    name = "A precomputed kernel" if is_given else "The kernel"
+    n_rows, n_columns = gram.shape
     if n_rows != n_columns:
         raise ValueError(
-            "A precomputed kernel must be a square matrix of the training rows; got X of shape "
+            f"{name} must be a square matrix of the training rows; got X of shape "
             f"({n_rows}, {n_columns})."
         )
-    scale = np.abs(rows).max()
-    if not np.allclose(rows, rows.T, rtol=1e-6, atol=1e-8 * scale) or (rows.diagonal() < 0).any():
+    furthest = 0.0
+    for start in range(0, n_rows, 256):  # a tile at a time: the transpose is read against memory
+        part = slice(start, start + 256)
+        furthest = max(furthest, float(np.abs(gram[part, start:] - gram[start:, part].T).max()))
+    if furthest > 1e-6 * max(gram.max(), -gram.min()) or (gram.diagonal() < 0.0).any():
         raise ValueError(
-            "A precomputed kernel must be symmetric with a non-negative diagonal; got one that is "
-            "not. Pass kernel(X, X)."
+            f"{name} must be symmetric with a non-negative diagonal; got one that is not. "
+            + (
+                "Pass kernel(X, X)."
+                if is_given
+                else "Give a function of two sets of rows that is."
+            )
         )

@@ -47,13 +47,14 @@ def as_numbers(
             "sklearn.preprocessing.OneHotEncoder in a pipeline."
         )
     values = encoded.data if sparse.issparse(encoded) else encoded
-    if np.isnan(values).any():
+    lowest, highest = (values.min(), values.max()) if values.size else (0.0, 0.0)
+    if np.isnan(lowest):
         raise ValueError(
             f"Input X contains NaN. {estimator_name} needs all features of every row; impute them "
             "first, for example with sklearn.impute.SimpleImputer(add_indicator=True) in a "
             "pipeline, or use trees, which take missing values as they are."
         )
-    if values.size and float(np.abs(values).max()) > _LARGEST:
+    if max(-float(lowest), float(highest)) > _LARGEST:
         raise ValueError(
             f"Input X contains infinity or a value beyond {_LARGEST:g}, whose products could "
             f"overflow. Scale the features that {estimator_name} gets, for example with "

@@ -60,7 +60,7 @@ class ConsensusCompletion:
 
     def potential_parameters(self, operator: KernelOperator) -> NDArray[np.float64]:
         """Give parameters of averaged potentials, of shape (n_parameters, n_columns)."""
-        scores = operator.parameters(self.state(operator))
+        scores = operator.parameters(self._sum / self._n_members)
         return np.ascontiguousarray(self._consensus.graph.potentials(scores.T).T)
 
 

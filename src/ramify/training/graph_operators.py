@@ -13,15 +13,27 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = NDArray[np.intp]
 
+#: A kernel matrix is factored if it has this many rows per rank, and at most this rank.
+_MIN_ROWS_PER_RANK, _MAX_RANK = 8, 256
+#: Shares of the largest eigenvalue and of the largest diagonal entry that rounding leaves of 0.
+_NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
+
 
 class KernelOperator(Protocol):
     """K of shape (n, n), and the state that scores are computed from.
 
     With coefficients a of shape (n, q) the scores are K a. The state is a itself, or the weights
     that it stands for.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_sweeps : int
+        How often a block is swept once its scores are there: the dearer they are, the more.
     """
 
     n_rows: int
+    n_sweeps: int
 
     def state_of(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the state that belongs to coefficients."""
@@ -34,7 +46,7 @@ class KernelOperator(Protocol):
     def add(self, rows: Rows, change: NDArray[np.float64], state: NDArray[np.float64]) -> None:
         """Bring the state up to date with a change of some rows' coefficients."""
 
-    def parameters(self, state: NDArray[np.float64]) -> NDArray[np.float64]:
+    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the parameters of the model, of shape (q, n_columns of its design)."""
 
     def subset(self, rows: Rows) -> KernelOperator:
@@ -57,6 +69,8 @@ class GramOperator:
         Features whose products the kernel is; the model's parameters then are their weights.
     """
 
+    n_sweeps = 4
+
     def __init__(
         self, gram: NDArray[np.float64], features: NDArray[np.float64] | None = None
     ) -> None:
@@ -78,9 +92,10 @@ class GramOperator:
         """Bring the state up to date with a change of some rows' coefficients."""
         state[rows] += change
 
-    def parameters(self, state: NDArray[np.float64]) -> NDArray[np.float64]:
+    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the parameters of the model."""
-        weights = state if self._features is None else self._features.T @ state
+        features = self._features
+        weights = coefficients if features is None else features.T @ coefficients
         return np.ascontiguousarray(weights.T)
 
     def subset(self, rows: Rows) -> GramOperator:
@@ -102,6 +117,8 @@ class FeatureOperator:
     ----------
     features : ndarray or csr_array of shape (n, p), float64
     """
+
+    n_sweeps = 1
 
     def __init__(self, features: NDArray[np.float64] | CSR) -> None:
         self._features = features
@@ -135,9 +152,9 @@ class FeatureOperator:
         )
         state[touched] += narrow.T @ change
 
-    def parameters(self, state: NDArray[np.float64]) -> NDArray[np.float64]:
+    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the parameters of the model."""
-        return np.ascontiguousarray(state.T)
+        return np.ascontiguousarray(self.state_of(coefficients).T)
 
     def subset(self, rows: Rows) -> FeatureOperator:
         """Give the operator of some rows."""
@@ -151,14 +168,54 @@ class FeatureOperator:
         return scores
 
 
+class FactorOperator(FeatureOperator):
+    """A kernel matrix of low rank by a factor of it; the model keeps the coefficients."""
+
+    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the parameters of the model."""
+        return np.ascontiguousarray(coefficients.T)
+
+
+def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Find F with K = F F' and far fewer columns than rows, if there is one.
+
+    With S some of the rows, K_S' K_SS^+ K_S equals K if S spans the rows of K. What it leaves is
+    positive semi-definite, so that the diagonal bounds all of it.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n), float64
+        Symmetric and positive semi-definite.
+
+    Returns
+    -------
+    ndarray of shape (n, rank), float64, or None
+    """
+    n_rows = gram.shape[0]
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(n_rows, min(n_rows // _MIN_ROWS_PER_RANK, _MAX_RANK), replace=False)
+    if chosen.size == 0:
+        return None
+    values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
+    kept = values > _NO_EIGENVALUE * max(values[-1], 0.0)
+    if kept.all() or not kept.any():
+        return None
+    factor: NDArray[np.float64] = gram[:, chosen] @ (vectors[:, kept] / np.sqrt(values[kept]))
+    diagonal = gram.diagonal()
+    left = np.abs(diagonal - np.einsum("ij,ij->i", factor, factor)).max()
+    return factor if left <= _NO_REST * diagonal.max() else None
+
+
 def operator_of(design: NDArray[np.float64] | CSR, is_explicit: bool) -> KernelOperator:
     """Choose the operator of a `KernelMap`'s design of the training rows.
 
-    Dense features more numerous than the rows cost less as a kernel matrix.
+    Dense features more numerous than the rows cost less as a kernel matrix, and a kernel matrix
+    of low rank less by a factor of it.
     """
     if not is_explicit:
         assert isinstance(design, np.ndarray)
-        return GramOperator(design)
+        factor = low_rank_factor(design)
+        return GramOperator(design) if factor is None else FactorOperator(factor)
     if isinstance(design, np.ndarray) and design.shape[1] > design.shape[0]:
         return GramOperator(design @ design.T, design)
     return FeatureOperator(design)

@@ -170,24 +170,31 @@ class MarginTraining:
 
     def _visit(
         self, rows: NDArray[np.intp], max_steps: int, enough_gap: float
-    ) -> tuple[float, float, float, float]:
+    ) -> NDArray[np.float64]:
+        """Sweep over a block of examples; the sums but the ascent are those of the first sweep."""
         gram, scores = self._operator.block(rows, self.state)
         before = self.coefficients[rows]
         coefficients = before.copy()
-        sums = self._graph.core.visit_block(
-            edge_cost=self._edge_cost,
-            node_cost=self._node_cost,
-            labels=self._labels[rows],
-            mass=self._problem.mass[rows],
-            label_cost=None if self._label_cost is None else self._label_cost[rows],
-            gram=gram,
-            scores=scores,
-            coefficients=coefficients,
-            max_steps=max_steps,
-            enough_gap=enough_gap,
-            gap_share=_GAP_SHARE,
-            max_sweeps=self._graph.max_sweeps,
-        )
+        sums = np.zeros(4)
+        for sweep in range(self._operator.n_sweeps if max_steps else 1):
+            step_sums = self._graph.core.visit_block(
+                edge_cost=self._edge_cost,
+                node_cost=self._node_cost,
+                labels=self._labels[rows],
+                mass=self._problem.mass[rows],
+                label_cost=None if self._label_cost is None else self._label_cost[rows],
+                gram=gram,
+                scores=scores + gram @ (coefficients - before) if sweep else scores.copy(),
+                coefficients=coefficients,
+                max_steps=max_steps,
+                enough_gap=enough_gap,
+                gap_share=_GAP_SHARE,
+                max_sweeps=self._graph.max_sweeps,
+            )
+            ascent = step_sums[3]
+            sums += (0.0, 0.0, 0.0, ascent) if sweep else step_sums
+            if ascent <= 0.0:
+                break
         if sums[3] > 0.0:
             self.coefficients[rows] = coefficients
             self._operator.add(rows, coefficients - before, self.state)
