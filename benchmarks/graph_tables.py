@@ -39,7 +39,13 @@ GRID = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0)
 MEASURES = ("microlabel accuracy", "multilabel accuracy", "microlabel F1")
 TEXTS = ("enron", "medical")
 SETS = ("emotions", "yeast", "scene", "enron", "cal500", "medical")
-CIRCLES = {"circle10": (10, 0.85), "circle50": (50, 0.71)}
+#: Labels, density and share of unions: those of Table 1, and the same without unions.
+CIRCLES = {
+    "circle10": (10, 0.85, 0.5),
+    "circle50": (50, 0.71, 0.5),
+    "lines10": (10, 0.85, 0.0),
+    "lines50": (50, 0.71, 0.0),
+}
 METHODS = ("SVM", "Bagging", "AdaBoost", "MTL", "graphs")
 AGGREGATIONS = ("mve", "amm", "mam")
 #: Mean and standard deviation of MAM in Table 2, by data set and in the order of MEASURES.
@@ -56,8 +62,10 @@ PUBLISHED = {
 def load(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Read or generate a data set, scaled as the module says."""
     if name in CIRCLES:
-        n_labels, density = CIRCLES[name]
-        X, Y = make_circle_labels(1000, n_labels, density=density, random_state=0)
+        n_labels, density, unions = CIRCLES[name]
+        X, Y = make_circle_labels(
+            1000, n_labels, density=density, union_share=unions, random_state=0
+        )
         return X, Y.astype(int)
     folder = data_folder()
     if folder is None:

@@ -2,6 +2,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from ramify.datasets import (
     make_circle_labels,
@@ -103,6 +104,18 @@ def test_extreme_labels_need_memory_for_their_entries_only():
     assert peak < 200e6
 
 
+@pytest.mark.parametrize("n_labels", [1, 7, 10])
+def test_unions_of_circle_labels_hold_where_the_label_before_holds(n_labels):
+    X, Y = make_circle_labels(1000, n_labels, union_share=0.5, random_state=0)
+    for union in range(1, n_labels, 2):
+        assert (Y[:, union] >= Y[:, union - 1]).all()
+        assert Y[:, union].mean() > Y[:, union - 1].mean()
+    assert Y.mean() == pytest.approx(0.85, abs=0.002)
+    lines = [LogisticRegression(C=1e6).fit(X, y).score(X, y) for y in Y.T]
+    assert min(lines[0::2]) > 0.99
+    assert n_labels == 1 or min(lines[1::2]) < 0.97
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -128,6 +141,7 @@ def test_same_seed_gives_the_same_data(make):
         (lambda: make_linear_labels(noise=0.6), "noise must be from 0 to 0.5"),
         (lambda: make_linear_labels(dependence="x"), "dependence must be"),
         (lambda: make_circle_labels(density=1), "density must be from 0.5 to below 1"),
+        (lambda: make_circle_labels(union_share=0.6), "union_share must be from 0 to 0.5"),
         (lambda: make_extreme_labels(n_labels=0), "n_labels must be 1 or more"),
         (lambda: make_extreme_labels(cardinality=0.5), "cardinality must be from 1"),
         (lambda: make_extreme_labels(exponent=-1), "exponent must be 0 or more"),

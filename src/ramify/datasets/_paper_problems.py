@@ -145,13 +145,16 @@ def make_circle_labels(
     n_labels: int = 10,
     *,
     density: float = 0.85,
+    union_share: float = 0.0,
     random_state: int | RandomState | None = None,
 ) -> tuple[Floats, Labels]:
     """Generate labels by lines across a disc, as in the circle data of paper 003.
 
-    Each label holds on one side of a line; its share of the rows is drawn around `density`. The
-    paper's table has densities of 0.85 for 10 labels and 0.71 for 50; its generator is not given,
-    so that results on this data are not comparable with the published ones.
+    Each label holds on one side of a line; its share of the rows is drawn around `density`. Some
+    may hold where another label holds, too: no line parts the rows of such a union, but given the
+    other label, one does. The paper's table has densities of 0.85 for 10 labels and 0.71 for 50;
+    its generator is not given, so that results on this data are not comparable with the published
+    ones.
 
     Parameters
     ----------
@@ -159,6 +162,9 @@ def make_circle_labels(
     n_labels : int, default=10
     density : float, default=0.85
         The mean share of positive entries, from 0.5 up to, but not including, 1.
+    union_share : float, default=0.0
+        The share of labels that are unions, from 0 to 0.5. Labels 1, 3, 5, ... hold on one side
+        of a line and wherever label 0, 2, 4, ... does.
     random_state : int, RandomState or None, default=None
         An integer gives the same data every time.
 
@@ -174,18 +180,38 @@ def make_circle_labels(
     >>> X, Y = make_circle_labels(1000, 50, density=0.71, random_state=0)
     >>> round(float(Y.mean()), 2)
     0.71
+    >>> X, Y = make_circle_labels(1000, 10, union_share=0.5, random_state=0)
+    >>> bool((Y[:, 1] >= Y[:, 0]).all())
+    True
     """
     _check_counts(n_samples=n_samples, n_labels=n_labels)
     if not 0.5 <= density < 1:
         raise ValueError(f"density must be from 0.5 to below 1; got {density!r}.")
+    if not 0.0 <= union_share <= 0.5:
+        raise ValueError(f"union_share must be from 0 to 0.5; got {union_share!r}.")
     rng = check_random_state(random_state)
     points = _disc(n_samples, rng)
     scores = points @ _normals(rng.uniform(0.0, 2.0 * np.pi, size=n_labels)).T
     # Evenly spread around the density, so that their mean is the density.
-    shares = rng.permutation(density + (1.0 - density) * np.linspace(-0.98, 0.98, n_labels))
-    cuts = [np.quantile(scores[:, j], 1.0 - share) for j, share in enumerate(shares)]
+    offsets = np.linspace(-0.98, 0.98, n_labels) if n_labels > 1 else np.zeros(1)
+    shares = rng.permutation(density + (1.0 - density) * offsets)
+    unions = 2 * np.arange(int(union_share * n_labels)) + 1
+    smaller, larger = np.sort([shares[unions - 1], shares[unions]], axis=0)
+    shares[unions - 1], shares[unions] = smaller, larger
+    # The best scores there are belong to the other label's rows, which a union has anyway.
+    scores[:, unions] = np.where(
+        _above_quantile(scores[:, unions - 1], smaller), np.inf, scores[:, unions]
+    )
     X = np.column_stack([points, np.ones(n_samples)])
-    return X, (scores > np.array(cuts)).astype(np.int8)
+    return X, _above_quantile(scores, shares).astype(np.int8)
+
+
+def _above_quantile(scores: Floats, shares: Floats) -> NDArray[np.bool_]:
+    """Tell which entries belong to the largest of their column, a given share of it."""
+    cuts = [
+        np.quantile(column, 1.0 - share, method="lower") for column, share in zip(scores.T, shares)
+    ]
+    return np.asarray(scores > np.array(cuts).reshape(-1))
 
 
 def _friedman1(x: Floats) -> Floats:
