@@ -45,19 +45,31 @@ class Visit {
           gradient_(graph.table_size()),
           reduced_(graph.n_parameters()),
           worst_(graph.n_nodes()),
-          least_(graph.n_nodes()) {}
+          least_(graph.n_nodes()),
+          move_of_(graph.n_nodes()) {}
 
     void start(const MarginBlock& block, int64_t row);
     void climb(double self_kernel, const StepRule& rule, MarginSums& sums);
     void write(double* coefficients) const;
 
   private:
+    // A step in one part of a forest.
+    struct Move {
+        double n_edges = 0.0, slope = 0.0;
+        double mass = std::numeric_limits<double>::infinity();  // the most, then what is moved
+    };
+    struct Change {
+        int64_t to, from;  // into the tables
+        int32_t move;      // into moves_
+    };
+
     void fill_loss(const double* label_cost);
     double find_worst(int64_t max_sweeps);
     // How far the block is from its optimum at most: the value of all mass on the worst labelling,
     // with the score `worst`, less that of the mass where it is.
     double gap(double worst) const { return mass_ * worst - dot(marginals_, gradient_); }
     double pairwise_step(double self_kernel);
+    Change change_of(int64_t edge) const;
     double step_to_worst(double self_kernel);
 
     const LabelGraph& graph_;
@@ -66,6 +78,8 @@ class Visit {
     MaxProduct messages_;
     std::vector<double> table_loss_, marginals_, gradient_, reduced_;
     std::vector<int32_t> worst_, least_;
+    std::vector<Move> moves_;
+    std::vector<int32_t> move_of_;  // per node where the two labellings differ
     const int32_t* labels_ = nullptr;
     double mass_ = 0.0, quadratic_ = 0.0;
 };
@@ -133,32 +147,52 @@ void Visit::climb(double self_kernel, const StepRule& rule, MarginSums& sums) {
     }
 }
 
-// Moves mass from the least violating labelling that holds some to the worst one.
+// Moves mass from the least violating labelling that holds some to the worst one. Where both give
+// the same label, a forest falls apart: each part in which they differ has marginals and a line
+// search of its own.
 double Visit::pairwise_step(double self_kernel) {
     search_.least_in_support(gradient_.data(), marginals_.data(), kNoMass * mass_, least_.data());
-    double slope = 0.0, most = std::numeric_limits<double>::infinity();
-    int64_t n_different = 0;
-    for (int64_t e = 0; e < graph_.n_edges(); ++e) {
-        const int64_t to = table_index(graph_, e, worst_.data());
-        const int64_t from = table_index(graph_, e, least_.data());
-        if (to == from) continue;
-        ++n_different;
-        slope += gradient_[to] - gradient_[from];
-        most = std::min(most, marginals_[from]);
+    moves_.clear();
+    for (int32_t node : graph_.order) {
+        if (worst_[node] == least_[node]) continue;
+        const int32_t parent = graph_.parent[node];
+        const bool is_joined = parent >= 0 && worst_[parent] != least_[parent];
+        move_of_[node] = is_joined ? move_of_[parent] : static_cast<int32_t>(moves_.size());
+        if (!is_joined) moves_.push_back(Move());
     }
-    if (n_different == 0 || !(slope > 0.0)) return 0.0;
-    const double curvature = 2.0 * static_cast<double>(n_different) * self_kernel;
-    const double moved = slope < most * curvature ? slope / curvature : most;
+    if (moves_.empty()) return 0.0;
     for (int64_t e = 0; e < graph_.n_edges(); ++e) {
-        const int64_t to = table_index(graph_, e, worst_.data());
-        const int64_t from = table_index(graph_, e, least_.data());
-        if (to == from) continue;
-        marginals_[to] += moved;
-        marginals_[from] -= moved;
-        gradient_[to] -= moved * self_kernel;
-        gradient_[from] += moved * self_kernel;
+        const Change change = change_of(e);
+        if (change.to == change.from) continue;
+        Move& move = moves_[change.move];
+        move.n_edges += 1.0;
+        move.slope += gradient_[change.to] - gradient_[change.from];
+        move.mass = std::min(move.mass, marginals_[change.from]);
     }
-    return moved * (slope - 0.5 * moved * curvature);
+    double gained = 0.0;
+    for (Move& move : moves_) {
+        const double curvature = 2.0 * move.n_edges * self_kernel;
+        if (!(move.slope > 0.0)) move.mass = 0.0;
+        if (move.slope < move.mass * curvature) move.mass = move.slope / curvature;
+        gained += move.mass * (move.slope - 0.5 * move.mass * curvature);
+    }
+    for (int64_t e = 0; e < graph_.n_edges(); ++e) {
+        const Change change = change_of(e);
+        if (change.to == change.from) continue;
+        const double moved = moves_[change.move].mass;
+        marginals_[change.to] += moved;
+        marginals_[change.from] -= moved;
+        gradient_[change.to] -= moved * self_kernel;
+        gradient_[change.from] += moved * self_kernel;
+    }
+    return gained;
+}
+
+// Which entries of an edge's table a step takes mass from and gives it to.
+Visit::Change Visit::change_of(int64_t edge) const {
+    const int32_t a = graph_.first[edge], b = graph_.second[edge];
+    return {table_index(graph_, edge, worst_.data()), table_index(graph_, edge, least_.data()),
+            move_of_[worst_[a] == least_[a] ? b : a]};
 }
 
 // Moves a share of all mass to the worst labelling.

@@ -33,7 +33,7 @@ class TreeSearch {
     double search(const Value& value, int32_t* labels);
 
     const LabelGraph& graph_;
-    std::vector<Link> links_;            // from the leaves to the roots
+    std::vector<Link> links_;  // from the leaves to the roots
     std::vector<int32_t> roots_;
     std::vector<int64_t> state_offset_;  // per node, into score_
     std::vector<double> score_;          // of the subtree below, by the node's own state

@@ -161,6 +161,22 @@ def test_a_visit_without_steps_sums_up_both_objectives(block):
         assert 0.5 * quadratic + slack <= block.primal() + 1e-9
 
 
+def test_parts_of_a_forest_step_as_if_there_were_no_others():
+    whole = Block([2] * 6, np.array([[0, 1], [1, 2], [3, 4], [4, 5]], np.int32), 0)
+    parts = [Block([2] * 3, np.array([[0, 1], [1, 2]], np.int32), 0) for _ in range(2)]
+    for j, part in enumerate(parts):
+        part.gram, part.mass = whole.gram, whole.mass
+        part.labels = whole.labels[:, 3 * j : 3 * j + 3]
+    for _ in range(5):
+        ascent = whole.visit(1)[3]
+        assert ascent == pytest.approx(sum(part.visit(1)[3] for part in parts))
+        for j, part in enumerate(parts):
+            columns = [3 * j, 3 * j + 1, 3 * j + 2, 6 + 2 * j, 7 + 2 * j]
+            np.testing.assert_allclose(
+                whole.coefficients[:, columns], part.coefficients, atol=1e-12
+            )
+
+
 def test_an_example_without_mass_is_left_alone():
     block = Block([2] * 4, random_tree(4, np.random.default_rng(0)), 0)
     block.mass[::2] = 0.0

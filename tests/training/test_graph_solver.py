@@ -167,7 +167,9 @@ def test_dense_features_beyond_the_rows_are_trained_by_their_kernel_matrix():
     wide, tall = rng.normal(size=(5, 9)), rng.normal(size=(9, 5))
     assert isinstance(operator_of(wide, True), GramOperator)
     assert isinstance(operator_of(tall, True), FeatureOperator)
-    assert isinstance(operator_of(sparse.csr_array(wide), True), FeatureOperator)
+    assert isinstance(operator_of(sparse.csr_array(wide), True), GramOperator)
+    large = sparse.csr_array((3000, 3_000_000))
+    assert isinstance(operator_of(large, True), FeatureOperator)
     assert isinstance(operator_of(tall @ tall.T, False), GramOperator)
 
 
@@ -181,17 +183,22 @@ def test_a_kernel_matrix_of_low_rank_is_factored(n_rows):
 
 
 def test_a_kernel_matrix_is_not_factored_where_that_would_lose_any_of_it():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 30))
-    assert low_rank_factor(X @ X.T) is None  # of no low rank
+    X = np.random.default_rng(0).normal(size=(200, 30))
+    assert low_rank_factor(X @ X.T) is None  # not of low rank
     assert low_rank_factor(np.eye(200)) is None
     assert low_rank_factor(np.zeros((200, 200))) is None
-    assert low_rank_factor(np.ones((2, 2))) is None  # too few rows to tell
-    gram = np.ones((200, 200))
-    chosen = np.random.default_rng(0).choice(200, 25, replace=False)
-    missed = np.setdiff1d(np.arange(200), chosen)[0]
+    gram = np.ones((600, 600))
+    assert low_rank_factor(gram).shape == (600, 1)
+    missed = np.setdiff1d(np.arange(600), np.random.default_rng(0).choice(600, 256, False))[0]
     gram[missed, missed] = 2.0  # a row that the sample does not span
     assert low_rank_factor(gram) is None
+
+
+def test_a_kernel_matrix_with_negative_eigenvalues_is_refused():
+    gram = np.ones((50, 50)) + np.eye(50)
+    gram[0, 1] = gram[1, 0] = 3.0
+    with pytest.raises(ValueError, match=r"positive semi-definite.*add what is lacking"):
+        low_rank_factor(gram)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ struct StepRule {
 // Visits every example of the block and moves mass towards the labelling that violates the margin
 // most, with exact line searches. On a forest the mass comes from the labelling that holds some
 // and violates it least (pairwise steps, which need no list of labellings there, because locally
-// consistent marginals are those of a distribution); in other graphs from all labellings alike.
+// consistent marginals are those of a distribution), by a line search for each part in which the
+// two labellings differ; in other graphs from all labellings alike.
 MarginSums visit_block(const LabelGraph& graph, const MarginLoss& loss, const MarginBlock& block,
                        const StepRule& rule, Interrupt& interrupt);
 

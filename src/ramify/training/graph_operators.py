@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = NDArray[np.intp]
 
-#: A kernel matrix is factored if it has this many rows per rank, and at most this rank.
-_MIN_ROWS_PER_RANK, _MAX_RANK = 8, 256
+#: A kernel matrix is factored if this many of its rows span all, and it has that many per rank.
+_SAMPLE, _MIN_ROWS_PER_RANK = 256, 8
 #: Shares of the largest eigenvalue and of the largest diagonal entry that rounding leaves of 0.
 _NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
+#: A kernel with an eigenvalue below this share of the largest is none.
+_NEGATIVE = 1e-6
+#: Sparse features of at most so many entries cost less as dense ones, 32 MB.
+_SMALL = 2**22
 
 
 class KernelOperator(Protocol):
@@ -185,20 +189,29 @@ def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
     Parameters
     ----------
     gram : ndarray of shape (n, n), float64
-        Symmetric and positive semi-definite.
+        Symmetric.
 
     Returns
     -------
     ndarray of shape (n, rank), float64, or None
+
+    Raises
+    ------
+    ValueError
+        If the kernel among S is not positive semi-definite.
     """
     n_rows = gram.shape[0]
     rng = np.random.default_rng(0)
-    chosen = rng.choice(n_rows, min(n_rows // _MIN_ROWS_PER_RANK, _MAX_RANK), replace=False)
-    if chosen.size == 0:
-        return None
+    chosen = rng.choice(n_rows, min(n_rows, _SAMPLE), replace=False)
     values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
-    kept = values > _NO_EIGENVALUE * max(values[-1], 0.0)
-    if kept.all() or not kept.any():
+    if values[0] < -_NEGATIVE * max(values[-1], 0.0):
+        raise ValueError(
+            "The kernel must be positive semi-definite; got one with an eigenvalue of "
+            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows. Use "
+            "another kernel, or add what is lacking to its diagonal."
+        )
+    kept = values > _NO_EIGENVALUE * values[-1]
+    if kept.all() or not 1 <= np.count_nonzero(kept) <= n_rows // _MIN_ROWS_PER_RANK:
         return None
     factor: NDArray[np.float64] = gram[:, chosen] @ (vectors[:, kept] / np.sqrt(values[kept]))
     diagonal = gram.diagonal()
@@ -209,13 +222,15 @@ def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
 def operator_of(design: NDArray[np.float64] | CSR, is_explicit: bool) -> KernelOperator:
     """Choose the operator of a `KernelMap`'s design of the training rows.
 
-    Dense features more numerous than the rows cost less as a kernel matrix, and a kernel matrix
-    of low rank less by a factor of it.
+    Dense features more numerous than the rows cost less as a kernel matrix, a kernel matrix of
+    low rank less by a factor of it, and a small sparse matrix less as a dense one.
     """
     if not is_explicit:
         assert isinstance(design, np.ndarray)
         factor = low_rank_factor(design)
         return GramOperator(design) if factor is None else FactorOperator(factor)
+    if not isinstance(design, np.ndarray) and design.shape[0] * design.shape[1] <= _SMALL:
+        design = design.toarray()
     if isinstance(design, np.ndarray) and design.shape[1] > design.shape[0]:
         return GramOperator(design @ design.T, design)
     return FeatureOperator(design)
