@@ -70,20 +70,21 @@ InducedRule induce(const Columns& columns, const Matrix<double>& gradient,
     });
 }
 
-void head_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
-             const std::optional<Vector<double>>& coupling, const Vector<int32_t>& rows,
-             const std::optional<Vector<int32_t>>& outputs, const RuleParams& params,
-             OutVector<double> head) {
+double head_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
+               const std::optional<Vector<double>>& coupling, const Vector<int32_t>& rows,
+               const std::optional<Vector<int32_t>>& outputs, const RuleParams& params,
+               OutVector<double> head) {
     const RuleStatistics statistics = view_of(gradient, diagonal, coupling);
     check_params(params);
     require_range(rows, 0, statistics.n_rows, "rows");
     if (outputs) require_range(*outputs, 0, statistics.n_outputs, "outputs");
     const int64_t n_head = outputs ? length(*outputs) : statistics.n_outputs;
     require_length(head, n_head, "head");
-    without_gil([&](Interrupt& interrupt) {
+    return without_gil([&](Interrupt& interrupt) {
         ThreadTeam team(params.n_threads, interrupt);
-        find_head(statistics, rows.data(), length(rows), outputs ? outputs->data() : nullptr,
-                  static_cast<int32_t>(n_head), params, team, head.data());
+        return find_head(statistics, rows.data(), length(rows),
+                         outputs ? outputs->data() : nullptr, static_cast<int32_t>(n_head), params,
+                         team, head.data());
     });
 }
 
@@ -191,11 +192,11 @@ void init_rules(nb::module_& module) {
                nb::arg("diagonal").noconvert(), nb::arg("coupling").noconvert().none(),
                nb::arg("counts").noconvert(), nb::arg("params"),
                "Refine a rule greedily on the rows with a positive count.");
-    module.def("find_head", &head_of, nb::arg("gradient").noconvert(),
-               nb::arg("diagonal").noconvert(), nb::arg("coupling").noconvert().none(),
-               nb::arg("rows").noconvert(), nb::arg("outputs").noconvert().none(),
-               nb::arg("params"), nb::arg("head").noconvert(),
-               "Find the scores that minimise the objective over the given rows.");
+    module.def(
+        "find_head", &head_of, nb::arg("gradient").noconvert(), nb::arg("diagonal").noconvert(),
+        nb::arg("coupling").noconvert().none(), nb::arg("rows").noconvert(),
+        nb::arg("outputs").noconvert().none(), nb::arg("params"), nb::arg("head").noconvert(),
+        "Find the scores that minimise the objective over the given rows; return their gain.");
     module.def("add_rule_scores", &add_scores, nb::arg("body_offsets").noconvert(),
                nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
                nb::arg("value").noconvert(), nb::arg("head_offsets").noconvert(),

@@ -14,9 +14,9 @@ int32_t output_of(const int32_t* outputs, int32_t k) {
 // Gathers blocks of rows, so that memory does not grow with their number.
 constexpr int64_t kBlockRows = 512;
 
-void solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
-                   const int32_t* outputs, int32_t n, const RuleParams& params, ThreadTeam& team,
-                   double* head) {
+double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
+                     const int32_t* outputs, int32_t n, const RuleParams& params, ThreadTeam& team,
+                     double* head) {
     const int64_t block = padded(n), width = 2 * block;
     const RuleKernels& kernels = rule_kernels();
     AlignedVector<double> values(kBlockRows * width, 0.0), scale(kBlockRows);
@@ -46,7 +46,7 @@ void solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_
     }
     const AlignedVector<double> l2(n, params.l2_regularization), l1(n, params.l1_regularization);
     const AlignedVector<double> dust(n, 0.0);
-    solve_sums(n, sums.data(), triangle.data(), l2.data(), l1.data(), dust.data(), head);
+    return solve_sums(n, sums.data(), triangle.data(), l2.data(), l1.data(), dust.data(), head);
 }
 
 }  // namespace
@@ -77,12 +77,11 @@ double coupled_gain(const SearchRows& rows) {
                       rows.l2.data(), rows.l1.data(), rows.dust.data(), head.data());
 }
 
-void find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
-               const int32_t* outputs, int32_t n_head, const RuleParams& params, ThreadTeam& team,
-               double* head) {
+double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
+                 const int32_t* outputs, int32_t n_head, const RuleParams& params,
+                 ThreadTeam& team, double* head) {
     if (statistics.coupling != nullptr && n_head > 1) {
-        solve_coupled(statistics, rows, n_rows, outputs, n_head, params, team, head);
-        return;
+        return solve_coupled(statistics, rows, n_rows, outputs, n_head, params, team, head);
     }
     std::vector<double> gradient(n_head), curvature(n_head, params.l2_regularization);
     for (int64_t i = 0; i < n_rows; ++i) {
@@ -95,10 +94,13 @@ void find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_
             curvature[k] += statistics.diagonal[at + output_of(outputs, k)] - coupling * g * g;
         }
     }
+    double gain = 0.0;
     for (int32_t k = 0; k < n_head; ++k) {
         const double g = soft_threshold(gradient[k], params.l1_regularization);
         head[k] = curvature[k] > 0.0 ? -g / curvature[k] : 0.0;
+        gain -= g * head[k];
     }
+    return gain;
 }
 
 }  // namespace ramify

@@ -314,7 +314,7 @@ def find_head(
     outputs: NDArray[np.int32] | None,
     params: RuleParams,
     head: NDArray[np.float64],
-) -> None: ...
+) -> float: ...
 def add_rule_scores(
     body_offsets: NDArray[np.int64],
     feature: NDArray[np.int32],

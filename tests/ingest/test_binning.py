@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features
+from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features, dense_binning
 from ramify.ingest.quantiles import cut_into_bins
 
 NAN = np.nan
@@ -350,3 +350,24 @@ def test_binned_data_can_be_pickled():
     again = pickle.loads(pickle.dumps(data))
     assert_same(again.binned(255), data.binned(255))
     assert_same(again.binned(2), data.binned(2))
+
+
+@pytest.mark.parametrize("max_bins", [2, 255, None])
+def test_columns_of_two_values_are_binned_as_if_they_had_more(monkeypatch, max_bins):
+    rng = np.random.default_rng(0)
+    shares = np.array([0.0, 0.02, 0.5, 0.98, 0.03, 0.5])
+    X = np.where(rng.random((200, 6)) < shares, 3.0, -0.0)
+    X[:, 4] = -X[:, 4]
+    X[0, 5] = np.nan
+    no_categories = np.zeros(6, dtype=bool)
+
+    def binned():
+        return bin_features(X, no_categories, np.zeros(6, dtype=int), max_bins)
+
+    quick = binned()
+    monkeypatch.setattr(dense_binning, "_bin_two_valued", lambda block, *_: [None] * len(block))
+    slow = binned()
+    assert slow.sparse_features.size > 0
+    assert slow.dense_features.size > 0
+    for name in vars(slow):
+        assert np.array_equal(getattr(quick, name), getattr(slow, name)), name

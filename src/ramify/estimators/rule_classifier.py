@@ -13,11 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify import decoding
 from ramify.estimators.parameters import InvalidParameterError, Parameter, documented
+from ramify.estimators.rule_label_sets import (
+    KnownLabelSets,
+    distinct_label_sets,
+    label_signs,
+    normalised,
+)
 from ramify.estimators.rule_parameters import rule_declarations
 from ramify.estimators.rules import RuleEstimator
 from ramify.estimators.tree import log_probabilities
 from ramify.ingest import (
-    Targets,
     class_weights,
     combine_weights,
     decode_classes,
@@ -26,9 +31,6 @@ from ramify.ingest import (
 )
 from ramify.model.arrays import expect_array
 from ramify.training import LABEL_LOSSES, LabelLoss, RuleTargets
-
-#: Entries of the losses of label sets that are held at a time.
-_BLOCK_ENTRIES = 2**22
 
 
 @documented
@@ -218,10 +220,10 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
                 "sample_weight of shape (n, d), or class_weight for several labels). Use "
                 "loss='logistic', or weights of shape (n,)."
             )
-        signs = _signs(targets)
+        signs = label_signs(targets)
         settings = self._settings(data.shape)
         self._rules = self._learn(data, targets, signs, weights, settings)
-        self._label_sets = _distinct_sets(signs, targets)
+        self._label_sets = distinct_label_sets(signs, targets)
         self._remember(data.schema, targets.schema)
         return self
 
@@ -327,35 +329,26 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         if targets.kind != "multilabel" or rule == "threshold":
             return decode_classes(targets, self._probabilities(scores, by_label=True))
         if rule == "known_label_set" and len(self._label_sets):
-            chosen = self._best_known(scores)
+            chosen = self._known().best(scores)
         elif rule == "known_label_set":  # no training row was observed whole
             return decode_classes(targets, self._probabilities(scores, by_label=True))
         elif self._has_joint():
             decoder = decoding.resolve(rule)
-            parts = [decoder.decode_joint(p, self._label_sets) for p in self._joint(scores)]
+            parts = [
+                decoder.decode_joint(p, self._label_sets)
+                for p in self._known().probabilities(scores)
+            ]
             chosen = np.concatenate(parts)
         else:
             chosen = decoding.resolve(rule).decode(self._probabilities(scores))
         return sparse.csr_array(chosen) if targets.is_sparse else chosen
 
-    def _best_known(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Give the label set of least loss among those seen in training (19)."""
-        loss, sets = self._loss(), self._label_sets
-        best = [
-            loss.set_losses(scores[rows], sets).argmin(axis=1) for rows in self._blocks(scores)
-        ]
-        return np.asarray(sets[np.concatenate(best)], dtype=np.int64)
-
     def _has_joint(self) -> bool:
         """Whether whole label sets have probabilities, rather than labels."""
         return not self._loss().decomposable and len(self._label_sets) > 0
 
-    def _joint(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Give the probabilities of the known label sets, for blocks of rows."""
-        for rows in self._blocks(scores):
-            losses = self._loss().set_losses(scores[rows], self._label_sets)
-            weights = np.exp(losses.min(axis=1, keepdims=True) - losses)
-            yield weights / weights.sum(axis=1, keepdims=True)
+    def _known(self) -> KnownLabelSets:
+        return KnownLabelSets(self._loss(), self._label_sets)
 
     def _probabilities(
         self, scores: NDArray[np.float64], by_label: bool = False
@@ -363,21 +356,18 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         """Give the probability of every channel, by its own score if `by_label`."""
         is_labels = self._targets.kind == "multilabel"
         if self._has_joint() and not (by_label and is_labels):
-            return np.concatenate([joint @ self._label_sets for joint in self._joint(scores)])
+            return np.concatenate(
+                [joint @ self._label_sets for joint in self._known().probabilities(scores)]
+            )
         probabilities = self._loss().probabilities(scores)
         if self._targets.kind in ("multiclass", "multiclass-multioutput"):
-            return _normalised(probabilities, self._targets.channel_offsets)
+            return normalised(probabilities, self._targets.channel_offsets)
         return probabilities
-
-    def _blocks(self, scores: NDArray[np.float64]) -> Iterator[slice]:
-        step = max(1, _BLOCK_ENTRIES // max(1, len(self._label_sets)))
-        for start in range(0, len(scores), step):
-            yield slice(start, start + step)
 
     def _pruning_targets(self, y: Any, n_rows: int) -> RuleTargets:
         targets = ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
         self._check_same_outputs(targets.schema)
-        return RuleTargets(_signs(targets), targets.observed)
+        return RuleTargets(label_signs(targets), targets.observed)
 
     # Model files -------------------------------------------------------------------------------
 
@@ -393,28 +383,3 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
             raise ValueError("Expected label sets of 0 and 1 with a column per channel.")
         estimator._label_sets = sets.astype(np.bool_)
         return estimator
-
-
-def _signs(targets: Targets) -> NDArray[np.float64]:
-    """Turn 0 and 1 into -1 and +1, dense."""
-    values: Any = targets.values
-    dense = values if isinstance(values, np.ndarray) else values.toarray()
-    return np.asarray(2.0 * dense - 1.0)
-
-
-def _distinct_sets(signs: NDArray[np.float64], targets: Targets) -> NDArray[np.bool_]:
-    """Give the distinct label sets of the rows that are observed whole."""
-    whole = signs if targets.observed is None else signs[targets.observed.all(axis=1)]
-    first = np.unique(np.packbits(whole > 0, axis=1), axis=0, return_index=True)[1]
-    return np.asarray(whole[np.sort(first)] > 0)
-
-
-def _normalised(
-    probabilities: NDArray[np.float64], offsets: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Make the classes of every output add up to 1; equal shares if all are 0."""
-    sizes = np.diff(offsets)
-    totals = np.repeat(np.add.reduceat(probabilities, offsets[:-1], axis=1), sizes, axis=1)
-    even = np.broadcast_to(np.repeat(1.0 / sizes, sizes), probabilities.shape).copy()
-    np.divide(probabilities, totals, out=even, where=totals > 0)
-    return even

@@ -66,9 +66,10 @@ def bin_dense(
     def bin_columns(start: int) -> list[_Column]:
         stop = min(start + _COLUMNS_AT_A_TIME, n_features)
         block = np.ascontiguousarray(encoded[:, start:stop].T)
+        two_valued = _bin_two_valued(block, categories[start:stop] == NUMERIC, max_bins)
         return [
-            _bin_values(values, int(categories[feature]), max_bins)
-            for feature, values in enumerate(block, start)
+            found or _bin_values(values, int(categories[feature]), max_bins)
+            for feature, (values, found) in enumerate(zip(block, two_valued), start)
         ]
 
     n_rows, n_features = encoded.shape
@@ -105,6 +106,32 @@ def _listed(columns: list[_Column]) -> ListedCodes:
         slots=np.repeat(np.arange(len(features)), sizes),
         codes=np.concatenate([nothing, *(columns[f].codes for f in features)]),
     )
+
+
+def _bin_two_valued(
+    block: NDArray[Any], is_numeric: NDArray[np.bool_], max_bins: int | None
+) -> list[_Column | None]:
+    """Bin the columns with two values, such as words and flags, without sorting them."""
+    low, high = block.min(axis=1), block.max(axis=1)  # NaN if there is one
+    is_high = block == high[:, np.newaxis]
+    is_either = (is_high | (block == low[:, np.newaxis])).all(axis=1)
+    n_high, n_rows = is_high.sum(axis=1), block.shape[1]
+    default = (2 * n_high > n_rows).astype(np.int64)
+    n_default = np.where(default == 1, n_high, n_rows - n_high)
+    is_sparse = is_stored_sparse(n_rows, n_default, np.full(len(block), 2), max_bins)
+    nothing = np.zeros(0, dtype=np.int64)
+    found: list[_Column | None] = []
+    for i in range(len(block)):
+        if not (is_numeric[i] and is_either[i] and low[i] < high[i]):
+            found.append(None)
+            continue
+        values = np.array([low[i], high[i]], dtype=np.float64) + 0.0  # -0.0 is 0.0
+        rows = codes = nothing
+        if is_sparse[i]:
+            rows = np.flatnonzero(is_high[i] != (default[i] == 1))
+            codes = np.full(rows.size, 1 - default[i], dtype=np.uint32)
+        found.append(_Column(values, values, bool(is_sparse[i]), rows, codes, int(default[i])))
+    return found
 
 
 def _bin_values(values: NDArray[Any], n_categories: int, max_bins: int | None) -> _Column:

@@ -29,14 +29,9 @@ from ramify.training.graph_solver import MarginProblem
 from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
 from ramify.training.progress import progress_bar
 from ramify.training.pruning import F_TEST_LEVELS
-from ramify.training.rule_losses import (
-    LABEL_LOSSES,
-    NUMBER_LOSSES,
-    Huber,
-    LabelLoss,
-    RuleLoss,
-    RuleTargets,
-)
+from ramify.training.rule_entry_losses import Huber
+from ramify.training.rule_loss_base import LabelLoss, RuleLoss, RuleTargets
+from ramify.training.rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 from ramify.training.rules import RuleLearner, RuleSettings
 from ramify.training.tree import TreeSettings, fit_tree
 from ramify.training.validation import cross_validated_level

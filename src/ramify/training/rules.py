@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ramify import _core
 from ramify.model import Rule, RuleSet
-from ramify.training.rule_losses import RuleLoss, RuleTargets, Statistics
+from ramify.training.rule_loss_base import RuleLoss, RuleTargets, Statistics
 
 _MOST_HALVINGS = 40
 #: Steps towards the best constant, for losses whose curvature only bounds them.
@@ -208,16 +208,11 @@ class RuleLearner:
     def _find_head(
         self, rows: NDArray[np.int32], outputs: NDArray[np.int32] | None
     ) -> tuple[NDArray[np.float64], float]:
-        """Find a head on all training rows (Alg. 1, line 7), and what it gains."""
+        """Find a head on all training rows (Alg. 1, line 7), and how far the objective falls."""
         gradient, diagonal, coupling = self._statistics
         head = np.empty(gradient.shape[1] if outputs is None else outputs.size)
-        _core.find_head(gradient, diagonal, coupling, rows, outputs, self._params, head)
-        sums = (
-            gradient[rows].sum(axis=0)
-            if outputs is None
-            else (gradient[rows[:, None], outputs].sum(axis=0))
-        )
-        return head, -0.5 * float(sums @ head)
+        gain = _core.find_head(gradient, diagonal, coupling, rows, outputs, self._params, head)
+        return head, 0.5 * gain
 
     def _guarded(
         self,

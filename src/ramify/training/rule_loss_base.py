@@ -1,0 +1,140 @@
+"""What a loss of rules is, and what it compares scores with.
+
+The Hessian of a row is diag(d) - c g g', with g the gradient: a decomposable loss has c = 0; those
+of the others take K numbers per row and one more, not K (K + 1) / 2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Statistics(NamedTuple):
+    """Derivatives of some rows, weights included.
+
+    Attributes
+    ----------
+    gradient, diagonal : ndarray of shape (n_rows, n_channels)
+    coupling : ndarray of shape (n_rows,), or None
+        None if the loss is decomposable.
+    """
+
+    gradient: Floats
+    diagonal: Floats
+    coupling: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class RuleTargets:
+    """What a loss compares scores with.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_channels)
+        Numbers, or -1 and +1.
+    observed : ndarray of shape (n_rows, n_channels), bool, or None
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
+    """
+
+    values: Floats
+    observed: NDArray[np.bool_] | None = None
+    weights: Floats | None = None
+
+    def at(self, rows: Any, channels: Any = slice(None)) -> RuleTargets:
+        """Take some rows and channels."""
+
+        def take(array: Any) -> Any:
+            if array is None:
+                return None
+            if array.ndim == 1 or isinstance(channels, slice):
+                return array[rows]
+            return array[rows[:, np.newaxis], channels]
+
+        return RuleTargets(take(self.values), take(self.observed), take(self.weights))
+
+
+class RuleLoss(ABC):
+    """A loss of the scores of a row, convex and twice differentiable almost everywhere."""
+
+    decomposable: ClassVar[bool] = True
+
+    @abstractmethod
+    def row_losses(self, targets: RuleTargets, scores: Floats) -> Floats:
+        """Compute the loss of every row, not weighted by row; of shape (n_rows,).
+
+        Parameters
+        ----------
+        targets : RuleTargets
+        scores : ndarray of shape (n_rows, n_channels)
+        """
+
+    @abstractmethod
+    def statistics(self, targets: RuleTargets, scores: Floats) -> Statistics:
+        """Differentiate twice, weights included.
+
+        Parameters
+        ----------
+        targets : RuleTargets
+        scores : ndarray of shape (n_rows, n_channels)
+        """
+
+    def value(self, targets: RuleTargets, scores: Floats) -> float:
+        """Sum the weighted loss over rows.
+
+        Parameters
+        ----------
+        targets : RuleTargets
+        scores : ndarray of shape (n_rows, n_channels)
+        """
+        losses = self.row_losses(targets, scores)
+        weights = targets.weights
+        if weights is not None and weights.ndim == 1:
+            losses = losses * weights
+        return float(losses.sum())
+
+
+class LabelLoss(RuleLoss):
+    """A loss of labels, which also says which label set it would choose.
+
+    The loss of a label set is `combine` of the sum over labels of `decision_costs`.
+    """
+
+    @abstractmethod
+    def decision_costs(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Give what each label costs if it is as its score says, and if it is not."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Turn sums of costs into losses."""
+        return sums
+
+    @abstractmethod
+    def probabilities(self, scores: Floats) -> Floats:
+        """Give the probability of each label by its own score."""
+
+    def set_losses(self, scores: Floats, label_sets: NDArray[np.bool_]) -> Floats:
+        """Compute the loss of each label set for each row.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_labels)
+        label_sets : ndarray of shape (n_sets, n_labels), bool
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_sets)
+        """
+        right, wrong = self.decision_costs(scores)
+        extra, says_yes = wrong - right, scores > 0
+        sets = label_sets.astype(np.float64)
+        # Only numbers that are not negative are added, so that small differences survive.
+        sums = (
+            np.where(says_yes, 0.0, extra) @ sets.T + np.where(says_yes, extra, 0.0) @ (1 - sets).T
+        )
+        return self.combine(sums + right.sum(axis=1, keepdims=True))
