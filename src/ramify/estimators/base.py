@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import graphs, losses, projections
+from ramify.estimators.label_decoding import decoding_from_json, decoding_to_json
 from ramify.estimators.parameter_storage import (
     class_weight_from_json,
     class_weight_to_json,
@@ -41,7 +42,7 @@ class MultiOutputEstimator(BaseEstimator):
 
     # Parameters of the constructor that model files store by a function of their own.
     _stored_specially: ClassVar[frozenset[str]] = frozenset(
-        {"class_weight", "graph", "loss", "projection", "random_state"}
+        {"class_weight", "decoding", "graph", "loss", "projection", "random_state"}
     )
 
     _features: FeatureSchema
@@ -155,6 +156,7 @@ class MultiOutputEstimator(BaseEstimator):
         }
         special = {
             "class_weight": class_weight_to_json(given.get("class_weight")),
+            "decoding": decoding_to_json(given.get("decoding")),
             "graph": graphs.parameter_to_json(given.get("graph")),
             "projection": (
                 projections.to_json(projection)
@@ -188,6 +190,8 @@ class MultiOutputEstimator(BaseEstimator):
             raise ValueError(f"Expected the parameters {sorted(expected)}.")
         if "class_weight" in names:
             arguments["class_weight"] = class_weight_from_json(metadata["class_weight"])
+        if "decoding" in names:
+            arguments["decoding"] = decoding_from_json(metadata["decoding"])
         if "projection" in names:
             stored = metadata["projection"]
             is_plain = stored is None or isinstance(stored, str)

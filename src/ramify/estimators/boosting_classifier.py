@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.boosting import BoostingEstimator, Callback
+from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import documented
 from ramify.estimators.tree import log_probabilities
 from ramify.ingest import (
@@ -24,7 +25,7 @@ from ramify.ingest import (
 
 
 @documented
-class BoostingClassifier(ClassifierMixin, BoostingEstimator):
+class BoostingClassifier(ClassifierMixin, LabelDecoding, BoostingEstimator):
     """Gradient boosting of trees for one or many class outputs or labels.
 
     Every round grows one tree on the gradients of all labels, or on a few random combinations of
@@ -96,6 +97,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         eval_metric: str | Callable[..., float] | None = None,
+        decoding: Any = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -124,6 +126,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.eval_metric = eval_metric
+        self.decoding = decoding
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -164,6 +167,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
             Itself.
         """
         data = self._read_features(X)
+        self._check_decoding()
         targets = self._ingest_targets(y, data.n_rows)
         self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
         weights = combine_weights(
@@ -220,8 +224,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
             The likeliest class; 0 or 1 for labels, sparse if Y was.
         """
-        probabilities = self._probabilities(self._raw(X))
-        return decode_classes(self._targets, probabilities)
+        return self._decode_channels(self._probabilities(self._raw(X)))
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
@@ -265,7 +268,7 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
         """
         for raw in self._staged_raw(X):
-            yield decode_classes(self._targets, self._probabilities(raw))
+            yield self._decode_channels(self._probabilities(raw))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """Predict probabilities by the first round, the first two rounds, and so on.
@@ -294,4 +297,4 @@ class BoostingClassifier(ClassifierMixin, BoostingEstimator):
         probabilities = self._probabilities(raw)
         if needs == "scores":
             return probabilities
-        return decode_classes(self._targets, probabilities)
+        return self._decode_channels(probabilities)

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.forest import ForestEstimator
+from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import defaults, documented
 from ramify.estimators.tree import TreeClassifier, log_probabilities
 from ramify.ingest import (
@@ -25,7 +26,7 @@ from ramify.ingest import (
 from ramify.training import OutOfBag
 
 
-class ForestClassifier(ClassifierMixin, ForestEstimator):
+class ForestClassifier(ClassifierMixin, LabelDecoding, ForestEstimator):
     """Base of the forests for classes and labels."""
 
     _member_type = TreeClassifier
@@ -49,6 +50,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         max_samples: int | float | None = None,
         class_weight: Any = None,
         oob_score: bool | Callable[..., float] = False,
+        decoding: Any = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -70,6 +72,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         self.max_samples = max_samples
         self.class_weight = class_weight
         self.oob_score = oob_score
+        self.decoding = decoding
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -97,6 +100,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             Itself.
         """
         data = self._read_features(X)
+        self._check_decoding()
         targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
         weights = combine_weights(
@@ -125,7 +129,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             The likeliest class; 0 or 1 for labels, sparse if Y was.
         """
         channels = _known(self._predict_channels(X))
-        return decode_classes(self._targets, channels)
+        return self._decode_channels(channels)
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
@@ -195,7 +199,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
         """
         for values in self._staged_channels(X):
-            yield decode_classes(self._targets, _known(values))
+            yield self._decode_channels(_known(values))
 
     def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """Predict probabilities by the first tree, the first two trees, and so on.
@@ -234,7 +238,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             first = targets.schema.channel_offsets[:-1]
             scored = scored & targets.observed[:, first].all(axis=1)
         rows = np.flatnonzero(scored)
-        guess = decode_classes(self._targets, _known(predicted.values[rows]))
+        guess = self._decode_channels(_known(predicted.values[rows]))
         truth = decode_classes(self._targets, targets.values[rows])
         self.oob_score_ = self._out_of_bag_score(_accuracy, truth, guess)
 

@@ -89,6 +89,7 @@ class GraphClassifier(GraphEstimator):
         max_iter: int = 200,
         class_weight: Any = None,
         calibration_folds: int | None = 3,
+        decoding: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -105,6 +106,7 @@ class GraphClassifier(GraphEstimator):
         self.max_iter = max_iter
         self.class_weight = class_weight
         self.calibration_folds = calibration_folds
+        self.decoding = decoding
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -230,6 +232,7 @@ class GraphEnsembleClassifier(GraphEstimator):
         max_iter: int = 200,
         class_weight: Any = None,
         calibration_folds: int | None = 3,
+        decoding: Any = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -250,6 +253,7 @@ class GraphEnsembleClassifier(GraphEstimator):
         self.max_iter = max_iter
         self.class_weight = class_weight
         self.calibration_folds = calibration_folds
+        self.decoding = decoding
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -322,7 +326,7 @@ class GraphEnsembleClassifier(GraphEstimator):
         Yields
         ------
         ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
-            As `predict` gives it.
+            As `predict` gives it with ``decoding='auto'``.
         """
         rows = self._rows(X)
         for labels, _ in self._model.staged_outcomes(rows, self._n_threads()):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify import graphs
 from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import check_parameters
 from ramify.ingest import (
     BinnedData,
@@ -75,7 +76,7 @@ def _can_give_probabilities(estimator: Any) -> bool:
     return True
 
 
-class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
+class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
     """A classifier that scores labellings by sums over the edges of graphs."""
 
     _model: GraphModel
@@ -98,6 +99,7 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> _Fit:
         check_parameters(self)
+        self._check_decoding()
         name = type(self).__name__
         if isinstance(X, BinnedData):
             raise TypeError(f"{name} needs the numbers of X; got a BinnedData. Pass X as it is.")
@@ -239,6 +241,8 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
             0 or 1 for labels, sparse if Y was; else classes.
         """
         rows = self._rows(X)
+        if self._targets.kind == "multilabel" and not _is_auto(self.decoding):
+            return self._decode_channels(self.predict_proba(X))
         labels, _ = self._model.outcome(rows, self._n_threads())
         return self._decode(labels)
 
@@ -342,6 +346,11 @@ class GraphEstimator(ClassifierMixin, MultiOutputEstimator):
                     raise ValueError("Expected a slope of 0 or more per channel.")
             estimator._slopes = slopes[0], slopes[1]
         return estimator
+
+
+def _is_auto(decoding: Any) -> bool:
+    """Tell whether the labels of the best labelling are wanted."""
+    return isinstance(decoding, str) and decoding == "auto"
 
 
 def _is_one_hot(kind: str) -> bool:

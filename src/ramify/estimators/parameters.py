@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ramify import graphs, losses, projections
+from ramify.estimators.label_decoding import is_decoding
 from ramify.metrics import METRICS
 from ramify.model import KERNELS
 
@@ -526,13 +527,16 @@ PARAMETERS: dict[str, Parameter] = {
         names=tuple(METRICS),
     ),
     "decoding": Parameter(
-        "str",
-        "How scores become label sets (multi-label problems): ``'threshold'``, the sign of each\n"
-        "label's score; ``'known_label_set'``, the best of the label sets seen in training;\n"
-        "``'subset'``, ``'f1'``, ``'jaccard'`` or ``'top_k'``, as in `ramify.decoding`, from\n"
-        "probabilities. ``'auto'``: known label sets for losses of whole rows, else thresholds.",
-        _is_one_of(*_DECODINGS),
-        "one of " + ", ".join(map(repr, _DECODINGS)),
+        "str or Decoder",
+        "How probabilities become the label sets of `predict` (multi-label problems):\n"
+        "``'threshold'``, the labels above 0.5; ``'subset'``, ``'f1'``, ``'jaccard'`` or\n"
+        "``'top_k'``, the best decision for that measure, as in `ramify.decoding`; a Decoder,\n"
+        "such as ``decoding.TopK(3)``; ``'known_label_set'`` (rules only), the best of the label\n"
+        "sets seen in training. ``'auto'``: what suits the model, the threshold for trees and\n"
+        "boosting, the best labelling for graphs, known label sets for rules with a loss of\n"
+        "whole rows.",
+        is_decoding,
+        "a Decoder or one of " + ", ".join(map(repr, _DECODINGS)),
         names=_DECODINGS,
     ),
     "warm_start": Parameter(

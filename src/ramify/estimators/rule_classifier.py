@@ -115,7 +115,7 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
-        decoding: str = "auto",
+        decoding: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -10,12 +10,12 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import documented
 from ramify.estimators.single_tree import SingleTree
 from ramify.ingest import (
     class_weights,
     combine_weights,
-    decode_classes,
     ingest_class_targets,
     ingest_regression_targets,
     split_probabilities,
@@ -140,7 +140,7 @@ class TreeRegressor(RegressorMixin, SingleTree):
 
 
 @documented
-class TreeClassifier(ClassifierMixin, SingleTree):
+class TreeClassifier(ClassifierMixin, LabelDecoding, SingleTree):
     """A classification tree for one or many class outputs or labels.
 
     What Y holds decides the task: one column with two values (binary) or more (multi-class);
@@ -202,6 +202,7 @@ class TreeClassifier(ClassifierMixin, SingleTree):
         pruning: str | None = None,
         pruning_level: str | float = "cv",
         class_weight: Any = None,
+        decoding: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -218,6 +219,7 @@ class TreeClassifier(ClassifierMixin, SingleTree):
         self.pruning = pruning
         self.pruning_level = pruning_level
         self.class_weight = class_weight
+        self.decoding = decoding
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -243,6 +245,7 @@ class TreeClassifier(ClassifierMixin, SingleTree):
             Itself.
         """
         data = self._read_features(X)
+        self._check_decoding()
         targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
         weights = combine_weights(
@@ -276,7 +279,7 @@ class TreeClassifier(ClassifierMixin, SingleTree):
         """
         leaves = self._leaves_of(X)
         hit, place = np.unique(leaves, return_inverse=True)
-        return decode_classes(self._targets, self._probabilities(hit))[place]
+        return self._decode_channels(self._probabilities(hit))[place]
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
