@@ -77,6 +77,17 @@ def test_runs_share_the_budget_equally():
     assert result.plan["budget"] == 0.2
 
 
+def test_a_part_of_the_settings_is_drawn_and_the_same_in_all_folds():
+    method = Method("T", METHODS["Tree"].make, space={"max_depth": tuple(range(1, 50))})
+    result = compare(REGRESSION, [method], ["r2"], cv=3, max_settings=4, bootstraps=2)
+    drawn = [[b["settings"]["max_depth"] for b in row["bootstraps"]] for row in result.rows]
+    assert len(drawn[0]) == 4
+    assert drawn[0] == drawn[1] == drawn[2] == sorted(drawn[0])
+    assert all(row["n_tried"] == 4 for row in result.rows)
+    with pytest.raises(ValueError, match="max_settings must be an integer, 1 or more"):
+        compare(REGRESSION, ["Mean"], ["r2"], cv=2, max_settings=0)
+
+
 @pytest.mark.parametrize("tuning", [0, 1, 1.0, -0.5, "bbc", True])
 def test_wrong_tuning_is_refused(tuning):
     with pytest.raises(ValueError, match="share of the training rows"):

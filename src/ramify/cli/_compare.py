@@ -52,6 +52,9 @@ def compare(
         str,
         typer.Option(help="Share of the training rows to tune on, or number of inner folds."),
     ] = "0.25",
+    settings: Annotated[
+        int | None, typer.Option(help="At most so many settings of each method, drawn by lot.")
+    ] = None,
     rows: Annotated[
         int | None, typer.Option(help="At most so many rows of each data set, drawn by lot.")
     ] = None,
@@ -87,6 +90,7 @@ def compare(
             split_names(metric),
             cv=cv or (5 if data else 3),
             tuning=parse_tuning(tuning),
+            max_settings=settings,
             budget=None if budget is None else parse_time(budget),
             bootstraps=bootstraps,
             limit=None if limit is None else parse_time(limit),

@@ -42,10 +42,10 @@ class LabelDecoding:
         is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
         if is_plain or self._targets.kind != "multilabel":
             return decode_classes(self._targets, probabilities)
-        chosen = decoding.resolve(rule).decode(probabilities)
+        chosen: Any = decoding.resolve(rule).decode(probabilities)
         if self._targets.is_sparse:
             return sparse.csr_array(chosen)
-        return chosen.toarray() if sparse.issparse(chosen) else chosen
+        return chosen.toarray() if hasattr(chosen, "toarray") else chosen
 
 
 def is_decoding(value: Any) -> bool:

@@ -43,6 +43,7 @@ def compare(
     *,
     cv: Any = 5,
     tuning: float | int = 0.25,
+    max_settings: int | None = None,
     budget: float | None = None,
     bootstraps: int = 0,
     limit: float | None = None,
@@ -73,6 +74,8 @@ def compare(
     tuning : float or int, default=0.25
         How settings are chosen: on this share of the training rows, held back once, or by nested
         cross-validation with so many inner folds.
+    max_settings : int or None, default=None
+        At most so many settings of each method are tried, drawn by lot.
     budget : float or None, default=None
         Seconds for the whole comparison, of which every run has an equal share for tuning and
         training, as in paper 000; settings are then tried in a random order while the share
@@ -111,7 +114,8 @@ def compare(
     by_task = _metrics_by_task(problems, metrics)
     options = {
         "tuning": check_tuning(tuning),
-        "bootstraps": _checked_bootstraps(bootstraps),
+        "max_settings": None if max_settings is None else _count("max_settings", max_settings, 1),
+        "bootstraps": _count("bootstraps", bootstraps, 0),
         "limit": _checked_seconds("limit", limit),
     }
     jobs = list(_jobs(problems, chosen, by_task, cv, random_state, options))
@@ -159,12 +163,11 @@ def _metrics_by_task(
     return by_task
 
 
-def _checked_bootstraps(bootstraps: Any) -> int:
-    if isinstance(bootstraps, bool) or not isinstance(bootstraps, (int, np.integer)):
-        raise TypeError(f"bootstraps must be an integer, 0 or more; got {bootstraps!r}.")
-    if bootstraps < 0:
-        raise ValueError(f"bootstraps must be an integer, 0 or more; got {bootstraps!r}.")
-    return int(bootstraps)
+def _count(name: str, value: Any, least: int) -> int:
+    is_count = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_count or value < least:
+        raise ValueError(f"{name} must be an integer, {least} or more; got {value!r}.")
+    return int(value)
 
 
 def _checked_seconds(name: str, seconds: Any) -> float | None:

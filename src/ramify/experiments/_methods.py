@@ -15,6 +15,7 @@ from typing import Any
 from sklearn.base import clone, is_classifier, is_regressor
 
 from ramify.estimators.registry import ESTIMATORS
+from ramify.experiments._encoding import encoded
 from ramify.experiments._problem import Problem
 
 Space = Mapping[str, tuple[Any, ...]]
@@ -26,6 +27,9 @@ SPACES: dict[str, Space] = {
     "ExtraTrees": {"max_features": ("sqrt", 0.33)},
     "BaggedTrees": {"min_samples_leaf": (1, 5)},
     "Boosting": {"learning_rate": (0.05, 0.2)},
+    "Rule": {"learning_rate": (0.1, 0.3)},
+    "Graph": {"model__C": (0.1, 1.0, 10.0)},
+    "GraphEnsemble": {"model__C": (0.1, 1.0)},
 }
 
 
@@ -197,7 +201,10 @@ class _MakeByTask:
         self.by_task = by_task
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
-        return self.by_task[problem.task](random_state=random_state)
+        model = self.by_task[problem.task](random_state=random_state)
+        if model.__sklearn_tags__().input_tags.allow_nan:
+            return model
+        return encoded(problem.X, model, scale=True)  # a model of numbers, all of them known
 
 
 class _Clone:

@@ -123,7 +123,7 @@ class AllLabels(ClassifierMixin, BaseEstimator):
         return values
 
 
-_RATES = (0.05, 0.1, 0.3)
+_RATES = (0.1, 0.3)
 _CANDIDATES = (
     (
         "xgboost",

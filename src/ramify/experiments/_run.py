@@ -37,7 +37,16 @@ class Job:
     budget: float | None = None
     tuning: float | int = 0.25
     bootstraps: int = 0
+    max_settings: int | None = None
     limit: float | None = None
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the settings to choose from, the same in all folds; some drawn by lot if many."""
+        found = self.method.settings()
+        if self.max_settings is None or len(found) <= self.max_settings:
+            return found
+        rng = np.random.default_rng(self.random_state - self.number)
+        return [found[i] for i in sorted(rng.permutation(len(found))[: self.max_settings])]
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -118,7 +127,7 @@ def _bootstraps(job: Job, chosen: dict[str, Any], chosen_model: Any) -> list[dic
     (X, Y), (X_test, Y_test) = (job.problem.rows(rows) for rows in job.fold)
     metric = job.metrics[0]
     found = []
-    for settings in job.method.settings():
+    for settings in job.settings():
         model = chosen_model if settings == chosen else _make(job, settings).fit(X, Y)
         if metric.needs == "scores":
             given = label_scores(model, X_test, Y_test.shape[1])
@@ -136,7 +145,7 @@ def _make(job: Job, settings: dict[str, Any]) -> Any:
 
 def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
     """Choose settings by the first metric, on the training rows alone."""
-    candidates = job.method.settings()
+    candidates = job.settings()
     if len(candidates) == 1:
         return candidates[0], 1
     inner = replace(job.problem, X=X, Y=Y)
@@ -196,6 +205,8 @@ def _per_output(problem: Problem, Y: Any, predicted: Any) -> list[float | None]:
 def _curve(job: Job, model: Any, X: Any, Y: Any, Y_train: Any) -> list[list[float]]:
     """Return pairs of ensemble size and first metric, where the model can stop early."""
     metric = job.metrics[0]
+    if hasattr(model, "steps"):  # a pipeline, whose last step may be an ensemble
+        X, model = model[:-1].transform(X), model[-1]
     staged = "staged_predict_proba" if metric.needs == "scores" else "staged_predict"
     if not hasattr(model, staged):
         return []
