@@ -137,7 +137,7 @@ def inspect(
 def list_datasets(as_json: Json = False) -> None:
     """List the data sets that have a name, and the files that can be read."""
     rows = [[d.name, "built in", *_sizes(d)] for d in builtin_data().values()]
-    rows += [[name, "OpenML", e.n, "", e.d] for name, e in datasets.OPENML.items()]
+    rows += [[name, "OpenML", e.n, e.p or "", e.d] for name, e in datasets.OPENML.items()]
     if as_json:
         show_json([dict(zip(("name", "from", "n", "p", "d"), row)) for row in rows])
         return
