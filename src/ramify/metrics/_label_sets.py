@@ -6,7 +6,8 @@ true nor to its predicted set, and a row without any observed label is left out.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -19,16 +20,31 @@ from ramify.metrics._inputs import (
 )
 from ramify.metrics._overlap import label_overlap, row_overlap
 
+F = TypeVar("F", bound=Callable[..., Any])
+_PARTS = {
+    "labels": """\
+y_true : array-like or sparse matrix of shape (n, d)
+        0 and 1; NaN is not observed and does not count.
+    y_pred : array-like or sparse matrix of shape (n, d)
+        0 and 1.""",
+    "row_weights": "sample_weight : array-like of shape (n,), optional",
+}
 
+
+def _documented(function: F) -> F:
+    """Write the parameters that all these metrics share into a docstring."""
+    for name, text in _PARTS.items():
+        function.__doc__ = (function.__doc__ or "").replace(f"{{{name}}}", text)
+    return function
+
+
+@_documented
 def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the observed entries that are predicted wrongly.
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
+    {labels}
     sample_weight : array-like of shape (n,), or (n, d) with dense labels, optional
 
     Returns
@@ -52,15 +68,13 @@ def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> floa
     return float(weights[:, 0] @ overlap.n_wrong / total) if total else float("nan")
 
 
+@_documented
 def microlabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the observed entries that are predicted rightly (paper 003): 1 - Hamming loss.
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
+    {labels}
     sample_weight : array-like of shape (n,), or (n, d) with dense labels, optional
 
     Returns
@@ -77,16 +91,14 @@ def microlabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = 
     return 1.0 - hamming_loss(y_true, y_pred, sample_weight=sample_weight)
 
 
+@_documented
 def subset_zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the rows in which at least one observed label is predicted wrongly.
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
 
     Returns
     -------
@@ -107,16 +119,14 @@ def subset_zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None)
     )
 
 
+@_documented
 def multilabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the rows in which every observed label is right (paper 003): 1 - subset 0/1 loss.
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
 
     Returns
     -------
@@ -132,6 +142,7 @@ def multilabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = 
     return 1.0 - subset_zero_one_loss(y_true, y_pred, sample_weight=sample_weight)
 
 
+@_documented
 def example_precision_score(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, zero_division: float = 1.0
 ) -> float:
@@ -139,11 +150,8 @@ def example_precision_score(
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
     zero_division : float, default=1.0
         The score of a row without a predicted label; NaN leaves such rows out.
 
@@ -165,6 +173,7 @@ def example_precision_score(
     )
 
 
+@_documented
 def example_recall_score(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, zero_division: float = 1.0
 ) -> float:
@@ -172,11 +181,8 @@ def example_recall_score(
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
     zero_division : float, default=1.0
         The score of a row without a true label; NaN leaves such rows out.
 
@@ -198,6 +204,7 @@ def example_recall_score(
     )
 
 
+@_documented
 def example_f1_score(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, zero_division: float = 1.0
 ) -> float:
@@ -205,11 +212,8 @@ def example_f1_score(
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
     zero_division : float, default=1.0
         The score of a row with neither true nor predicted labels. 1 says that it is right to
         predict nothing where there is nothing; scikit-learn's default is 0. NaN leaves such
@@ -234,6 +238,7 @@ def example_f1_score(
     )
 
 
+@_documented
 def example_jaccard_score(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, zero_division: float = 1.0
 ) -> float:
@@ -241,11 +246,8 @@ def example_jaccard_score(
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
-    sample_weight : array-like of shape (n,), optional
+    {labels}
+    {row_weights}
     zero_division : float, default=1.0
         The score of a row with neither true nor predicted labels; NaN leaves such rows out.
 
@@ -266,6 +268,7 @@ def example_jaccard_score(
     return _mean_ratio(overlap.n_both, union, overlap.n_observed, sample_weight, zero_division)
 
 
+@_documented
 def label_f1_score(
     y_true: Any,
     y_pred: Any,
@@ -278,10 +281,7 @@ def label_f1_score(
 
     Parameters
     ----------
-    y_true : array-like or sparse matrix of shape (n, d)
-        0 and 1; NaN is not observed and does not count.
-    y_pred : array-like or sparse matrix of shape (n, d)
-        0 and 1.
+    {labels}
     average : {"macro", "micro", None}, default="macro"
         ``"macro"``: the plain average over labels. ``"micro"``: F1 of all entries together, the
         microlabel F1 of paper 003. None: one score per label.
