@@ -18,7 +18,7 @@ from ramify.metrics._inputs import (
     read_label_pair,
     read_row_weights,
 )
-from ramify.metrics._overlap import label_overlap, row_overlap
+from ramify.metrics._overlap import Overlap, label_overlap, row_overlap
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PARTS = {
@@ -28,6 +28,11 @@ y_true : array-like or sparse matrix of shape (n, d)
     y_pred : array-like or sparse matrix of shape (n, d)
         0 and 1.""",
     "row_weights": "sample_weight : array-like of shape (n,), optional",
+    "share": """\
+Returns
+    -------
+    float
+        From 0 to 1, the best.""",
 }
 
 
@@ -77,10 +82,7 @@ def microlabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = 
     {labels}
     sample_weight : array-like of shape (n,), or (n, d) with dense labels, optional
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -128,10 +130,7 @@ def multilabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = 
     {labels}
     {row_weights}
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -155,10 +154,7 @@ def example_precision_score(
     zero_division : float, default=1.0
         The score of a row without a predicted label; NaN leaves such rows out.
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -166,11 +162,8 @@ def example_precision_score(
     >>> example_precision_score([[1, 0], [1, 1]], [[1, 1], [1, 1]])
     0.75
     """
-    true, pred = read_label_pair(y_true, y_pred)
-    overlap = row_overlap(true, pred)
-    return _mean_ratio(
-        overlap.n_both, overlap.n_pred, overlap.n_observed, sample_weight, zero_division
-    )
+    overlap = row_overlap(*read_label_pair(y_true, y_pred))
+    return _mean_ratio(overlap, overlap.n_both, overlap.n_pred, sample_weight, zero_division)
 
 
 @_documented
@@ -186,10 +179,7 @@ def example_recall_score(
     zero_division : float, default=1.0
         The score of a row without a true label; NaN leaves such rows out.
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -197,11 +187,8 @@ def example_recall_score(
     >>> example_recall_score([[1, 0], [1, 1]], [[1, 1], [0, 1]])
     0.75
     """
-    true, pred = read_label_pair(y_true, y_pred)
-    overlap = row_overlap(true, pred)
-    return _mean_ratio(
-        overlap.n_both, overlap.n_true, overlap.n_observed, sample_weight, zero_division
-    )
+    overlap = row_overlap(*read_label_pair(y_true, y_pred))
+    return _mean_ratio(overlap, overlap.n_both, overlap.n_true, sample_weight, zero_division)
 
 
 @_documented
@@ -219,10 +206,7 @@ def example_f1_score(
         predict nothing where there is nothing; scikit-learn's default is 0. NaN leaves such
         rows out.
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -230,12 +214,9 @@ def example_f1_score(
     >>> example_f1_score([[1, 0, 0], [1, 1, 0]], [[1, 1, 1], [1, 1, 0]])
     0.75
     """
-    true, pred = read_label_pair(y_true, y_pred)
-    overlap = row_overlap(true, pred)
+    overlap = row_overlap(*read_label_pair(y_true, y_pred))
     sizes = overlap.n_true + overlap.n_pred
-    return _mean_ratio(
-        2.0 * overlap.n_both, sizes, overlap.n_observed, sample_weight, zero_division
-    )
+    return _mean_ratio(overlap, 2.0 * overlap.n_both, sizes, sample_weight, zero_division)
 
 
 @_documented
@@ -251,10 +232,7 @@ def example_jaccard_score(
     zero_division : float, default=1.0
         The score of a row with neither true nor predicted labels; NaN leaves such rows out.
 
-    Returns
-    -------
-    float
-        From 0 to 1, the best.
+    {share}
 
     Examples
     --------
@@ -262,10 +240,9 @@ def example_jaccard_score(
     >>> example_jaccard_score([[1, 0], [1, 1]], [[1, 1], [1, 1]])
     0.75
     """
-    true, pred = read_label_pair(y_true, y_pred)
-    overlap = row_overlap(true, pred)
+    overlap = row_overlap(*read_label_pair(y_true, y_pred))
     union = overlap.n_true + overlap.n_pred - overlap.n_both
-    return _mean_ratio(overlap.n_both, union, overlap.n_observed, sample_weight, zero_division)
+    return _mean_ratio(overlap, overlap.n_both, union, sample_weight, zero_division)
 
 
 @_documented
@@ -323,15 +300,15 @@ def mean_over_rows(values: Floats, weights: Floats, counts: Any = True) -> float
 
 
 def _mean_ratio(
+    overlap: Overlap,
     numerators: Floats,
     denominators: Floats,
-    n_observed: Floats,
     sample_weight: Any,
     zero_division: float,
 ) -> float:
     weights = read_row_weights(sample_weight, numerators.size)
     ratios = _ratios(numerators, denominators, zero_division)
-    return mean_over_rows(ratios, weights, n_observed > 0)
+    return mean_over_rows(ratios, weights, overlap.n_observed > 0)
 
 
 def _ratios(numerators: Floats, denominators: Floats, zero_division: float) -> Floats:
