@@ -8,6 +8,7 @@
 #include "bindings/common.hpp"
 #include "ramify/grower.hpp"
 #include "ramify/leaves.hpp"
+#include "ramify/row_orders.hpp"
 
 namespace ramify::bindings {
 
@@ -29,9 +30,32 @@ void check_params(const GrowParams& params, const BinnedView& binned) {
     require_threads(params.n_threads);
 }
 
+// Rows in the order of the features, or nothing where they cannot be kept so.
+class RowOrders {
+  public:
+    RowOrders(const Binned& binned, int n_threads) : source_(&binned) {
+        require_threads(n_threads);
+        if (!can_order_rows(binned.view())) return;
+        without_gil([&](Interrupt& interrupt) {
+            ThreadTeam team(n_threads, interrupt);
+            entries_ = order_rows(binned.view(), team);
+        });
+    }
+    const uint32_t* of(const Binned& binned) const {
+        require(&binned == source_, "orders must be those of the binned features");
+        return entries_.empty() ? nullptr : entries_.data();
+    }
+
+  private:
+    const Binned* source_;
+    std::vector<uint32_t> entries_;
+};
+
 GrownTree grow(const Binned& binned, const ChannelsView& channels, const Vector<int32_t>& rows,
-               const GrowParams& params) {
+               const GrowParams& params, const RowOrders* orders = nullptr) {
     check_params(params, binned.view());
+    BinnedView view = binned.view();
+    if (orders) view.row_orders = orders->of(binned);
     // A full tree has twice as many nodes, which are numbered in int32.
     require(length(rows) >= 1 && length(rows) <= int64_t{1} << 30,
             "rows must have length between 1 and 2**30; got " + std::to_string(length(rows)));
@@ -39,8 +63,7 @@ GrownTree grow(const Binned& binned, const ChannelsView& channels, const Vector<
     const std::atomic<bool>* stop = params.stop ? &params.stop->is_set : nullptr;
     return without_gil(
         [&](Interrupt& interrupt) {
-            return grow_tree(binned.view(), channels, rows.data(), length(rows), params,
-                             interrupt);
+            return grow_tree(view, channels, rows.data(), length(rows), params, interrupt);
         },
         stop);
 }
@@ -71,7 +94,8 @@ void set_weights(ChannelsView& channels, const std::optional<Vector<float>>& row
 GrownTree grow_dense(const Binned& binned, const Matrix<float>& gradient,
                      const std::optional<Vector<float>>& row_weights,
                      const std::optional<Matrix<float>>& entry_weights,
-                     const Vector<int32_t>& rows, const GrowParams& params) {
+                     const Vector<int32_t>& rows, const GrowParams& params,
+                     const RowOrders* orders) {
     const int64_t n = binned.view().n_rows, q = gradient.shape(1);
     require_length(gradient, n, "gradient");
     require(q >= 1 && q < INT32_MAX - 16, "there must be at least one channel");
@@ -81,7 +105,7 @@ GrownTree grow_dense(const Binned& binned, const Matrix<float>& gradient,
     channels.is_gradient = true;
     channels.values_f32 = gradient.data();
     set_weights(channels, row_weights, entry_weights, rows, n);
-    return grow(binned, channels, rows, params);
+    return grow(binned, channels, rows, params, orders);
 }
 
 // The same from target values, which are scaled and weighted as they are read.
@@ -239,6 +263,10 @@ void init_grower(nb::module_& module) {
              nb::arg("sparse_indptr").noconvert(), nb::arg("sparse_slot").noconvert(),
              nb::arg("sparse_code").noconvert());
 
+    nb::class_<RowOrders>(module, "RowOrders", "All rows in the order of every feature.")
+        .def(nb::init<const Binned&, int>(), nb::arg("binned"), nb::arg("n_threads"),
+             nb::keep_alive<1, 2>());
+
     nb::class_<GrownTree>(module, "GrownTree", "A tree as it left the grower.")
         .def_prop_ro("n_nodes", [](const GrownTree& tree) { return tree.nodes.size(); })
         .def_prop_ro("n_category_words",
@@ -264,7 +292,8 @@ void init_grower(nb::module_& module) {
     module.def("grow_dense", &grow_dense, nb::arg("binned"), nb::arg("gradient").noconvert(),
                nb::arg("row_weights").noconvert().none(),
                nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
-               nb::arg("params"), "Grow a tree on dense channels (n, q) of weight * value.");
+               nb::arg("params"), nb::arg("orders") = nb::none(),
+               "Grow a tree on dense channels (n, q) of weight * value.");
     module.def("grow_targets", &grow_targets, nb::arg("binned"), nb::arg("values").noconvert(),
                nb::arg("columns").noconvert(), nb::arg("shift").noconvert(),
                nb::arg("factor").noconvert(), nb::arg("row_weights").noconvert().none(),

@@ -28,6 +28,7 @@ constexpr Kernels table() {
     kernels.sort_list = sort_list;
     kernels.list_factors = list_factors;
     kernels.walk_list = walk_list<N>;
+    kernels.walk_groups = walk_groups<N>;
     kernels.walk_pair = walk_pair<N>;
     kernels.best_of_list = best_of_list;
     kernels.split_list = split_list;

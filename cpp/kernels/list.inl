@@ -106,6 +106,108 @@ void walk_list(const ListWalkTask& task) {
     if (task.gradient.n_blocks - block == 1) run(Constant<1>{});
 }
 
+// The cuts of a list: where the code changes behind an entry. Returns their number.
+#if defined(__AVX512F__)
+inline int64_t find_cuts(const uint32_t* entries, int64_t n_entries, uint32_t* ends) {
+    uint32_t* end = ends;
+    const __m512i one_code = _mm512_set1_epi32(0x10000);
+    __m512i places = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    for (int64_t i = 0; i < n_entries; i += 16) {
+        const int64_t n = n_entries - i;
+        const __mmask16 valid = n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
+        const __m512i entry = _mm512_maskz_loadu_epi32(valid, entries + i);
+        const __m512i next = _mm512_maskz_loadu_epi32(valid, entries + i + 1);
+        const __mmask16 is_cut =
+            _mm512_mask_cmpge_epu32_mask(valid, _mm512_xor_si512(entry, next), one_code);
+        _mm512_mask_compressstoreu_epi32(end, is_cut, places);
+        places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
+        end += __builtin_popcount(is_cut);
+    }
+    return end - ends;
+}
+#else
+inline int64_t find_cuts(const uint32_t* entries, int64_t n_entries, uint32_t* ends) {
+    int64_t n_cuts = 0;
+    for (int64_t i = 0; i < n_entries; ++i) {
+        if (n_cuts < kMostGroups) ends[n_cuts] = static_cast<uint32_t>(i + 1);
+        n_cuts += (entries[i] ^ entries[i + 1]) >> 16 != 0;
+    }
+    return n_cuts;
+}
+#endif
+
+// B blocks of L lists. Every prefix is stored, and the next one over it unless the code has
+// changed: no branch depends on the codes. Sums over lanes, which cost more than an addition, are
+// made once per code.
+template <int N, int L, int B>
+void walk_groups_of(GroupWalkTask& task, int32_t block) {
+    using V = typename Lanes<N>::V;
+    const int64_t n_entries = task.n_entries, block_stride = task.gradient.block_stride;
+    const float* const g = task.gradient.data + block * block_stride;
+    constexpr int64_t kListSize = kMostGroups * B * N;
+    Lanes<N> prefix[L][B];
+    const uint32_t* entries[L];
+    uint32_t entry[L];
+    float* sums[L];
+    auto add_row = [&](int l, uint32_t added) {
+        const float* const row = g + int64_t{list_row(added)} * N;
+        for (int b = 0; b < B; ++b)
+            prefix[l][b] = prefix[l][b] + Lanes<N>::load(row + b * block_stride);
+    };
+    for (int l = 0; l < L; ++l) {
+        for (int b = 0; b < B; ++b) prefix[l][b] = Lanes<N>::zero();
+        entries[l] = task.entries[l];
+        entry[l] = entries[l][0];
+        sums[l] = task.sums + l * kListSize;
+    }
+    for (int64_t i = 0; i < task.n_initial; ++i) add_row(0, task.initial[i]);
+    for (int64_t i = 0; i < n_entries; ++i) {
+        for (int l = 0; l < L; ++l) {
+            const uint32_t next = entries[l][i + 1];
+            add_row(l, entry[l]);
+            for (int b = 0; b < B; ++b) prefix[l][b].store(sums[l] + b * N);
+            sums[l] += (entry[l] | 0xffff) < next ? B * N : 0;  // codes rise
+            entry[l] = next;
+        }
+    }
+    for (int l = 0; l < L; ++l) {
+        auto square = [&](int64_t at) {
+            Lanes<N> squares = Lanes<N>::zero();
+            for (int b = 0; b < B; ++b) {
+                const Lanes<N> sum =
+                    Lanes<N>::load(task.sums + l * kListSize + (at * B + b) * N);
+                squares = squares + sum * sum;
+            }
+            return squares.folded();
+        };
+        // Four at a time, behind the last one whatever is there: there is room for it.
+        for (int64_t at = 0; at < task.n_cuts[l]; at += 4) {
+            const V a = square(at), b = square(at + 1), c = square(at + 2), d = square(at + 3);
+            float4 norms = sums_of(a, b, c, d), before{};
+            if (block > 0) std::memcpy(&before, task.norms[l] + at, sizeof(before));
+            norms += before;
+            std::memcpy(task.norms[l] + at, &norms, sizeof(norms));
+        }
+    }
+}
+
+// Two lists, or several blocks of one, keep the adder busy.
+template <int N>
+void walk_groups(GroupWalkTask& task) {
+    for (int l = 0; l < task.n_lists; ++l)
+        task.n_cuts[l] = find_cuts(task.entries[l], task.n_entries, task.ends[l]);
+    const int32_t n_blocks = task.gradient.n_blocks;
+    int32_t block = 0;
+    if (task.n_lists == 2) {
+        for (; block < n_blocks; ++block) walk_groups_of<N, 2, 1>(task, block);
+        return;
+    }
+    for (; block + kMostGroupBlocks <= n_blocks; block += kMostGroupBlocks)
+        walk_groups_of<N, 1, kMostGroupBlocks>(task, block);
+    for (; block + 2 <= n_blocks; block += 2) walk_groups_of<N, 1, 2>(task, block);
+    if (block < n_blocks) walk_groups_of<N, 1, 1>(task, block);
+}
+
 // One block of two lists at a time. A running sum takes one addition after the other; two of them
 // keep the adder busy.
 template <int N>

@@ -187,6 +187,7 @@ class Grower {
                 continue;
             }
             node.histograms.reset();
+            search_.split_lists_with_team(node.range);
             summarise_children(node, children[0], children[1]);
             for (OpenNode& child : children) {
                 if (child.range.size() <= search_.subtree_rows()) {

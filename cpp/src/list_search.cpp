@@ -111,20 +111,67 @@ void ListSearch::search(const SearchNode& node, int32_t feature, uint64_t rank,
         search_pass(node, feature, rank, {entries, n - n_missing, n_missing, true}, best);
 }
 
-void ListSearch::search_all(const SearchNode& node, const std::vector<int32_t>& features,
-                            const std::vector<uint64_t>& ranks, const uint32_t* entries,
+void ListSearch::search_all(const SearchNode& node, const int32_t* features,
+                            const uint64_t* ranks, size_t n_features, const uint32_t* entries,
                             size_t stride, Split& best) {
     if (is_tiny_) {
-        search_tiny(node, features.data(), ranks.data(), features.size(), entries, stride, best);
+        search_tiny(node, features, ranks, n_features, entries, stride, best);
         return;
     }
     // More blocks give the adder enough to do by themselves.
-    const size_t n_paired = workspace_.n_blocks <= 2 ? features.size() / 2 * 2 : 0;
-    for (size_t i = 0; i < n_paired; i += 2)
-        search_pair(node, features.data() + i, ranks.data() + i, entries + i * stride, stride,
-                    best);
-    for (size_t i = n_paired; i < features.size(); ++i)
-        search(node, features[i], ranks[i], entries + i * stride, best);
+    const bool pairs = workspace_.n_blocks <= 2;
+    for (size_t i = 0; i < n_features;) {
+        size_t n_grouped = 0;
+        while (pairs && n_grouped < kMostLists && i + n_grouped < n_features &&
+               is_grouped(node, entries + (i + n_grouped) * stride))
+            ++n_grouped;
+        const uint32_t* const list = entries + i * stride;
+        if (n_grouped > 1) {
+            search_groups(node, kMostLists, features + i, ranks + i, list, stride, best);
+            i += kMostLists;
+        } else if (pairs && n_grouped == 0 && i + 1 < n_features) {
+            search_pair(node, features + i, ranks + i, list, stride, best);
+            i += 2;
+        } else {
+            search(node, features[i], ranks[i], list, best);
+            ++i;
+        }
+    }
+}
+
+bool ListSearch::is_grouped(const SearchNode& node, const uint32_t* entries) const {
+    const int64_t n = node.range.size();
+    const uint32_t first = list_code(entries[0]), last = list_code(entries[n - 1]);
+    return first != last && last != kMissingEntryCode && has_groups({entries, n, 0, false});
+}
+
+GroupWalkTask ListSearch::group_walk(const SearchNode& node, int n_lists) {
+    const size_t size = kMostGroupBlocks * (kMostGroups + 4) * workspace_.lanes;
+    if (group_sums_.size() < size) group_sums_.resize(size, 0.0f);
+    GroupWalkTask walk;
+    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
+    walk.n_lists = n_lists;
+    walk.sums = group_sums_.data();
+    for (int list = 0; list < n_lists; ++list) {
+        walk.norms[list] = group_norms_[list];
+        walk.ends[list] = group_ends_[list];
+    }
+    return walk;
+}
+
+void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_t* features,
+                               const uint64_t* ranks, const uint32_t* entries, size_t stride,
+                               Split& best) {
+    const int64_t n = node.range.size();
+    if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
+    GroupWalkTask walk = group_walk(node, n_lists);
+    walk.n_entries = n - 1;
+    for (int list = 0; list < n_lists; ++list) walk.entries[list] = entries + list * stride;
+    kernels_.walk_groups(walk);
+    work_ += n_lists * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
+    for (int list = 0; list < n_lists; ++list)
+        choose_group(node, features[list], ranks[list], {walk.entries[list], n, 0, false}, walk,
+                     list, best);
 }
 
 void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
@@ -169,39 +216,74 @@ void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t r
     }
     walk.norms = norms_[0].data();
     if (walk.n_entries < 1) return;
-    kernels_.walk_list(walk);
     work_ +=
         static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
+    if (has_groups(pass)) {
+        GroupWalkTask groups = group_walk(node, 1);
+        groups.entries[0] = walk.entries;
+        groups.n_entries = walk.n_entries;
+        groups.initial = walk.initial;
+        groups.n_initial = walk.n_initial;
+        kernels_.walk_groups(groups);
+        choose_group(node, feature, rank, pass, groups, 0, best);
+        return;
+    }
+    kernels_.walk_list(walk);
     choose(node, feature, rank, pass, norms_[0].data(), best);
+}
+
+bool ListSearch::has_groups(const ListPass& pass) {
+    constexpr int64_t kMinGroup = 2;
+    const uint32_t n_codes =
+        list_code(pass.entries[pass.n_values - 1]) - list_code(pass.entries[0]) + 1;
+    return pass.n_values >= kMinGroup * n_codes;
+}
+
+ListBestTask ListSearch::cuts_of(const SearchNode& node, const ListPass& pass) {
+    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
+    ListBestTask task;
+    task.entries = pass.entries;
+    task.factors = unit_factors_.data() + pass.n_before();
+    if (workspace_.channels.policy != HessianPolicy::unit) {
+        fill_factors(node, pass);
+        task.factors = factors_.data();
+    }
+    task.begin = std::max<int64_t>(0, least - 1 - pass.n_before());
+    task.end = std::min<int64_t>(pass.n_cuts(), n - least - pass.n_before());
+    return task;
 }
 
 void ListSearch::choose(const SearchNode& node, int32_t feature, uint64_t rank,
                         const ListPass& pass, const float* norms, Split& best) {
-    const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
-    const int64_t offset =
-        pass.missing_left ? pass.n_missing : 0;  // rows that are left before any value
-    const float* factors = unit_factors_.data() + offset;
-    if (workspace_.channels.policy != HessianPolicy::unit) {
-        fill_factors(node, pass);
-        factors = factors_.data();
-    }
-    ListBestTask task;
-    task.entries = pass.entries;
+    ListBestTask task = cuts_of(node, pass);
     task.norms = norms;
-    task.factors = factors;
-    task.begin = std::max<int64_t>(0, least - 1 - offset);
-    task.end = std::min<int64_t>(pass.n_cuts(), n - least - offset);
     if (task.begin >= task.end) return;
     const float gain = kernels_.best_of_list(task);
     if (gain < 0.0f || !best.beaten_by(gain, rank)) return;
     for (int64_t i = task.begin; i < task.end; ++i) {
-        if (norms[i] * factors[i] != gain ||
+        if (norms[i] * task.factors[i] != gain ||
             list_code(pass.entries[i]) == list_code(pass.entries[i + 1]))
             continue;
-        keep(feature, rank, gain, pass.entries, i, offset + i + 1,
-             pass.n_missing == 0 ? 2 * (i + 1) >= n : pass.missing_left, best);
+        keep(node, feature, rank, gain, pass, i, best);
         return;
     }
+}
+
+void ListSearch::choose_group(const SearchNode& node, int32_t feature, uint64_t rank,
+                              const ListPass& pass, const GroupWalkTask& walk, int list,
+                              Split& best) {
+    const ListBestTask task = cuts_of(node, pass);
+    float gain = -1.0f;
+    int64_t cut = -1;
+    for (int64_t at = 0; at < walk.n_cuts[list]; ++at) {
+        const int64_t i = int64_t{walk.ends[list][at]} - 1;
+        const float score = walk.norms[list][at] * task.factors[i];
+        if (i < task.begin || i >= task.end || !(score > gain)) continue;
+        gain = score;
+        cut = i;
+    }
+    if (cut >= 0 && gain >= 0.0f && best.beaten_by(gain, rank))
+        keep(node, feature, rank, gain, pass, cut, best);
 }
 
 void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
@@ -214,6 +296,12 @@ void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
     // Minus infinity times any norm is negative or NaN: never the best.
     kernels_.list_factors({weights, pass.entries, pass.n_cuts(), initial, total,
                            workspace_.dust() * total, prefixes_.data(), factors_.data()});
+}
+
+void ListSearch::keep(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
+                      const ListPass& pass, int64_t cut, Split& best) const {
+    keep(feature, rank, gain, pass.entries, cut, pass.n_before() + cut + 1,
+         pass.n_missing == 0 ? 2 * (cut + 1) >= node.range.size() : pass.missing_left, best);
 }
 
 void ListSearch::keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries,

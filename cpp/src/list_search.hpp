@@ -11,9 +11,9 @@ namespace ramify {
 
 // Vectors may read this far past the end of a list.
 constexpr int64_t kListReadAhead = 32;
-// Rows and moves have 15 bits; and larger nodes do better with histograms.
+// Larger subtrees do better with histograms, unless their rows come sorted.
 constexpr int64_t kMaxListRows = 4096;
-static_assert(kMaxListRows <= kRightChild, "a move holds a place and a side");
+static_assert(kMostOrderedRows <= kRightChild, "a move holds a place and a side");
 
 // One pass over a list: its values in order, then its missing rows, which go to one of the sides.
 struct ListPass {
@@ -21,6 +21,8 @@ struct ListPass {
     int64_t n_values = 0, n_missing = 0;
     bool missing_left = false;
 
+    // Rows that are left before any value.
+    int64_t n_before() const { return missing_left ? n_missing : 0; }
     const uint32_t* missing() const { return entries + n_values; }
     // With the missing rows right, the last cut parts values from missing.
     int64_t n_cuts() const { return missing_left || n_missing == 0 ? n_values - 1 : n_values; }
@@ -36,9 +38,8 @@ class ListSearch {
     void search(const SearchNode& node, int32_t feature, uint64_t rank, const uint32_t* entries,
                 Split& best);
     // The same for all features; the list of feature i starts at entries + i * stride.
-    void search_all(const SearchNode& node, const std::vector<int32_t>& features,
-                    const std::vector<uint64_t>& ranks, const uint32_t* entries, size_t stride,
-                    Split& best);
+    void search_all(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                    size_t n_features, const uint32_t* entries, size_t stride, Split& best);
     // The node's rows in the order of a dense feature.
     const uint32_t* sort(const NodeRange& range, int32_t feature);
 
@@ -47,13 +48,28 @@ class ListSearch {
   private:
     void search_pair(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                      const uint32_t* entries, size_t stride, Split& best);
+    void search_groups(const SearchNode& node, int n_lists, const int32_t* features,
+                       const uint64_t* ranks, const uint32_t* entries, size_t stride, Split& best);
+    GroupWalkTask group_walk(const SearchNode& node, int n_lists);
+    // Whether a list of all rows varies, has no missing values, and several rows to a code.
+    bool is_grouped(const SearchNode& node, const uint32_t* entries) const;
     void search_pass(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                      Split& best);
     void choose(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                 const float* norms, Split& best);
+    // The same from norms that belong to the ends of groups of one code.
+    void choose_group(const SearchNode& node, int32_t feature, uint64_t rank,
+                      const ListPass& pass, const GroupWalkTask& walk, int list, Split& best);
+    // Gains of the cuts of a pass over their squared norms, and the cuts that leave both sides
+    // enough rows.
+    ListBestTask cuts_of(const SearchNode& node, const ListPass& pass);
+    // Whether enough rows share a code to pay for looking at the codes.
+    static bool has_groups(const ListPass& pass);
     void search_tiny(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                      size_t n_features, const uint32_t* entries, size_t stride, Split& best) const;
     void fill_factors(const SearchNode& node, const ListPass& pass);
+    void keep(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
+              const ListPass& pass, int64_t cut, Split& best) const;
     void keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries, int64_t cut,
               int64_t n_left, bool missing_left, Split& best) const;
 
@@ -64,6 +80,9 @@ class ListSearch {
     std::vector<uint32_t> sorted_;
     std::vector<float> norms_[2], factors_, unit_factors_;
     std::vector<double> prefixes_;
+    AlignedVector<float> group_sums_;
+    float group_norms_[kMostLists][kMostGroups] = {};
+    uint32_t group_ends_[kMostLists][kMostGroups] = {};
     uint64_t work_ = 0;
 };
 

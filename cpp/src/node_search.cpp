@@ -11,6 +11,8 @@ namespace {
 
 // Below this many rows a histogram is built as quickly as it is subtracted.
 constexpr int64_t kSubtractionMinRows = 4096;
+// Histograms of a node that are kept whatever the number of rows; a few nodes have them at a time.
+constexpr size_t kFewHistogramBytes = size_t{16} << 20;
 // Below this many rows, sorting beats filling a histogram of 256 bins.
 constexpr int64_t kHistogramMinRows = 384;
 // A drawn feature has no neighbours to share a pass with: sorting pays up to here.
@@ -19,6 +21,12 @@ constexpr int64_t kHistogramMinDrawnRows = 1024;
 constexpr int64_t kBatchFeatures = 32;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
+// Lists that one thread searches or splits at a time; they are taken in pairs.
+constexpr int64_t kBatchLists = 4;
+// A block of channels up to this size is read in any order without much waiting.
+constexpr int64_t kMostBlockBytes = int64_t{1} << 20;
+// More blocks than this are read faster row by row, for a histogram.
+constexpr int32_t kMostListBlocks = 2;
 
 }  // namespace
 
@@ -61,21 +69,33 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     for (int i = 0; i < team.size(); ++i)
         threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_.get()));
     lists_possible_ = simple_possible_ && histograms_possible_ && !draws_features();
+    other_features_ = !dense_other_.empty() || binned.n_sparse > 0;
+    if (keeps_whole_lists()) {
+        histograms_possible_ = false;
+        whole_lists_ = std::make_unique<PresortedLists>(workspace, dense_numeric_);
+        whole_lists_->start({0, workspace.n_rows});
+    }
     for (size_t i = 0; i < dense_numeric_.size(); ++i) {
         if (i % kTileFeatures == 0) all_tiles_.emplace_back();
         FeatureTile& tile = all_tiles_.back();
         tile.features[tile.n_features++] = dense_numeric_[i];
     }
-    // Kept histograms may take as much memory as the codes they save passes over.
+    // Kept histograms may take as much memory as the codes they save passes over, or little.
     subtraction_possible_ = histograms_possible_ && !draws_features() &&
                             workspace.params.max_leaf_nodes < 0 &&
                             NodeHistograms::bytes(workspace, all_tiles_.size()) <=
-                                static_cast<size_t>(binned.n_rows) * binned.n_dense;
-    other_features_ = !dense_other_.empty() || binned.n_sparse > 0;
+                                std::max(static_cast<size_t>(binned.n_rows) * binned.n_dense,
+                                         kFewHistogramBytes);
     is_lazy_ = histograms_possible_ && !other_features_ && !draws_features() &&
                !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
                histogram_min_rows_ <= subtree_rows();
     if (!is_lazy_) workspace.load({0, workspace.n_rows}, resident_);
+}
+
+bool NodeSearch::keeps_whole_lists() const {
+    return lists_possible_ && !other_features_ && workspace_.has_row_orders() &&
+           workspace_.n_blocks <= kMostListBlocks && workspace_.params.max_leaf_nodes < 0 &&
+           workspace_.n_rows * workspace_.lanes * int64_t{sizeof(float)} <= kMostBlockBytes;
 }
 
 bool NodeSearch::uses_histograms(int64_t n_rows) const {
@@ -83,7 +103,9 @@ bool NodeSearch::uses_histograms(int64_t n_rows) const {
 }
 
 bool NodeSearch::keeps_histograms(int64_t n_rows) const {
-    return subtraction_possible_ && n_rows >= kSubtractionMinRows && uses_histograms(n_rows);
+    // Children that are grown from lists have no use for histograms.
+    return subtraction_possible_ && n_rows >= kSubtractionMinRows &&
+           n_rows > 2 * subtree_rows() && uses_histograms(n_rows);
 }
 
 std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {
@@ -95,6 +117,7 @@ void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
     Thread& state = *threads_[thread];
     state.is_in_subtree = true;
     if (is_lazy_) workspace_.load(subtree, state.store);
+    if (whole_lists_) return state.lists.share(*whole_lists_);
     if (lists_possible_ && PresortedLists::is_worthwhile(subtree.size(), dense_numeric_.size()))
         state.lists.start(subtree);
 }
@@ -121,6 +144,17 @@ void NodeSearch::split_lists(const NodeRange& range, int thread) {
     if (incremental_) return;
     Thread& state = *threads_[thread];
     if (state.lists.is_active()) state.lists.split(range, state.partition.left);
+}
+
+void NodeSearch::split_lists_with_team(const NodeRange& range) {
+    if (!whole_lists_) return;
+    const int64_t n_lists = static_cast<int64_t>(dense_numeric_.size());
+    whole_lists_->note_moves(range, threads_[0]->partition.left);
+    team_.parallel_for((n_lists + kBatchLists - 1) / kBatchLists, [&](int64_t batch, int id) {
+        const int64_t first = batch * kBatchLists;
+        whole_lists_->split(range, first, std::min(n_lists, first + kBatchLists),
+                            threads_[id]->scratch);
+    });
 }
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
@@ -316,6 +350,21 @@ void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& p
     reduce(bests, best);
 }
 
+void NodeSearch::search_whole_lists(const SearchNode& node, Split& best) {
+    const int64_t n_lists = static_cast<int64_t>(dense_numeric_.size());
+    std::vector<Split> bests(team_.size(), new_split());
+    std::vector<uint8_t> has_started(team_.size(), 0);
+    team_.parallel_for((n_lists + kBatchLists - 1) / kBatchLists, [&](int64_t batch, int id) {
+        Thread& thread = *threads_[id];
+        if (!has_started[id]) thread.list_search.start(node, dense_numeric_.size());
+        has_started[id] = 1;
+        const int64_t first = batch * kBatchLists;
+        whole_lists_->search(node, first, std::min(n_lists, first + kBatchLists),
+                             thread.list_search, thread.scratch, bests[id]);
+    });
+    reduce(bests, best);
+}
+
 template <typename Body>
 void NodeSearch::for_each_block(const SearchNode& node, Body&& body) {
     const int lanes = workspace_.lanes;
@@ -365,8 +414,12 @@ void NodeSearch::search_tiles_with_team(const SearchNode& node,
 Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
     if (incremental_) return incremental_->find_with_team(node);
     Thread& caller = *threads_[0];
-    const Plan& plan = plan_of(node, caller);
     Split best = new_split();
+    if (whole_lists_) {
+        search_whole_lists(node, best);
+        return best;
+    }
+    const Plan& plan = plan_of(node, caller);
     search_tiles_with_team(node, plan.tiles, kept, best);
     search_features_with_team(node, plan, best);
     if (!best.found() && draws_features()) search_remaining(node, caller, best);

@@ -51,6 +51,8 @@ class NodeSearch {
     void start_subtree(const NodeRange& subtree, int thread);
     void stop_subtree(int thread);
     void split_lists(const NodeRange& range, int thread);
+    // The same outside of subtrees, by the whole team; nothing where large nodes have no lists.
+    void split_lists_with_team(const NodeRange& range);
 
     // Frees what only large nodes need, before the subtrees are grown.
     void release_large_buffers();
@@ -92,6 +94,7 @@ class NodeSearch {
         HistogramSearch histograms;
         ListSearch list_search;
         PresortedLists lists;
+        ListScratch scratch;  // for lists of the whole tree
         std::unique_ptr<CutSearch> cuts;  // null unless cuts are random
         SparseEntries entries;
         ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
@@ -127,6 +130,10 @@ class NodeSearch {
     template <typename Body>
     void for_each_block(const SearchNode& node, Body&& body);
     void reduce(std::vector<Split>& candidates, Split& best) const;
+    void search_whole_lists(const SearchNode& node, Split& best);
+    // Whether all nodes find their rows sorted: they came so, and a block of their channels stays
+    // in the second-level cache while rows are read in any order.
+    bool keeps_whole_lists() const;
     void search_remaining(const SearchNode& node, Thread& thread, Split& best) const;
     bool draws_features() const {
         return workspace_.params.max_features < workspace_.binned.n_features;
@@ -139,6 +146,7 @@ class NodeSearch {
     std::unique_ptr<IncrementalSearch> incremental_;    // else null
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
+    std::unique_ptr<PresortedLists> whole_lists_;  // null unless all nodes have lists
     // Channels of all rows; empty if they are loaded as needed, which takes a fraction of the
     // memory and is possible where large nodes see histograms only.
     ChannelStore resident_;

@@ -1,5 +1,7 @@
 #include "presorted.hpp"
 
+#include <algorithm>
+
 #include "ramify/random.hpp"
 
 namespace ramify {
@@ -21,33 +23,61 @@ void PresortedLists::start(const NodeRange& subtree) {
     subtree_ = subtree;
     is_active_ = true;
     stride_ = static_cast<size_t>(subtree.size());
-    entries_.resize(features_.size() * stride_ + kListReadAhead);
-    spill_.resize(stride_ + kListReadAhead);
-    moves_.resize(stride_ + 1);
+    if (!entries_) entries_ = std::make_shared<std::vector<uint32_t>>();
+    entries_->resize(features_.size() * stride_ + kListReadAhead);
+    if (workspace_.has_row_orders() && subtree.size() == workspace_.n_rows) {
+        std::copy_n(workspace_.binned.row_orders, features_.size() * stride_, entries_->data());
+        return;
+    }
     for (size_t f = 0; f < features_.size(); ++f)
-        sort_entries(workspace_, kernels_, subtree, features_[f], entries_.data() + f * stride_);
+        sort_entries(workspace_, kernels_, subtree, features_[f], list(f, subtree));
+}
+
+void PresortedLists::share(const PresortedLists& whole) {
+    subtree_ = whole.subtree_;
+    stride_ = whole.stride_;
+    entries_ = whole.entries_;
+    is_active_ = true;
 }
 
 void PresortedLists::search(const SearchNode& node, ListSearch& lists, Split& best) {
     lists.start(node, features_.size());
-    ranks_.resize(features_.size());
-    for (size_t f = 0; f < features_.size(); ++f)
-        ranks_[f] = feature_rank(node.seed, features_[f]);
-    lists.search_all(node, features_, ranks_, list(0, node.range), stride_, best);
+    search(node, 0, features_.size(), lists, scratch_, best);
+}
+
+void PresortedLists::search(const SearchNode& node, size_t first, size_t last, ListSearch& lists,
+                            ListScratch& scratch, Split& best) const {
+    scratch.ranks.resize(last - first);
+    for (size_t f = first; f < last; ++f)
+        scratch.ranks[f - first] = feature_rank(node.seed, features_[f]);
+    lists.search_all(node, features_.data() + first, scratch.ranks.data(), last - first,
+                     list(first, node.range), stride_, best);
 }
 
 void PresortedLists::split(const NodeRange& range, const std::vector<uint8_t>& left) {
+    note_moves(range, left);
+    split(range, 0, features_.size(), scratch_);
+}
+
+void PresortedLists::note_moves(const NodeRange& range, const std::vector<uint8_t>& left) {
     const int64_t n = range.size();
+    if (static_cast<int64_t>(moves_.size()) <= n) moves_.resize(n + 1);
     uint16_t places[2] = {0, 0};
     for (int64_t i = 0; i < n; ++i) {
         const int side = left[i] ? 0 : 1;
         moves_[i] = static_cast<uint16_t>(places[side]++ | (side ? kRightChild : 0));
     }
+}
+
+void PresortedLists::split(const NodeRange& range, size_t first, size_t last,
+                           ListScratch& scratch) const {
+    const size_t needed = static_cast<size_t>(range.size()) + kListReadAhead;
+    if (scratch.spill.size() < needed) scratch.spill.resize(needed);
     ListSplitTask task;
-    task.n_entries = n;
+    task.n_entries = range.size();
     task.moves = moves_.data();
-    task.spill = spill_.data();
-    for (size_t f = 0; f < features_.size(); ++f) {
+    task.spill = scratch.spill.data();
+    for (size_t f = first; f < last; ++f) {
         task.entries = list(f, range);
         kernels_.split_list(task);
     }

@@ -1,13 +1,20 @@
-// The rows of a small subtree in the order of every dense numeric feature, kept in order while
-// the subtree is split: a node finds its rows sorted instead of sorting them.
+// The rows of a subtree in the order of every dense numeric feature, kept in order while the
+// subtree is split: a node finds its rows sorted instead of sorting them.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "list_search.hpp"
 
 namespace ramify {
+
+// What one thread needs to keep lists in order.
+struct ListScratch {
+    std::vector<uint32_t> spill;
+    std::vector<uint64_t> ranks;
+};
 
 class PresortedLists {
   public:
@@ -18,6 +25,8 @@ class PresortedLists {
     static bool is_worthwhile(int64_t n_rows, size_t n_features);
 
     void start(const NodeRange& subtree);
+    // Uses the lists of a whole tree, each node's part of which belongs to one thread at a time.
+    void share(const PresortedLists& whole);
     void stop() { is_active_ = false; }
     bool is_active() const { return is_active_; }
 
@@ -26,9 +35,15 @@ class PresortedLists {
     // After a split: `left` holds the side of each row of the node before it was reordered.
     void split(const NodeRange& range, const std::vector<uint8_t>& left);
 
+    // The same for some of the features, by any thread: `note_moves` comes before the splits.
+    void search(const SearchNode& node, size_t first, size_t last, ListSearch& lists,
+                ListScratch& scratch, Split& best) const;
+    void note_moves(const NodeRange& range, const std::vector<uint8_t>& left);
+    void split(const NodeRange& range, size_t first, size_t last, ListScratch& scratch) const;
+
   private:
-    uint32_t* list(size_t feature, const NodeRange& range) {
-        return entries_.data() + feature * stride_ + (range.begin - subtree_.begin);
+    uint32_t* list(size_t feature, const NodeRange& range) const {
+        return entries_->data() + feature * stride_ + (range.begin - subtree_.begin);
     }
 
     Workspace& workspace_;
@@ -37,9 +52,9 @@ class PresortedLists {
     bool is_active_ = false;
     NodeRange subtree_;
     size_t stride_ = 0;
-    std::vector<uint32_t> entries_, spill_;
+    std::shared_ptr<std::vector<uint32_t>> entries_;
     std::vector<uint16_t> moves_;
-    std::vector<uint64_t> ranks_;
+    ListScratch scratch_;
 };
 
 }  // namespace ramify

@@ -99,6 +99,8 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
         weights.resize(n_rows);
         for (int64_t i = 0; i < n_rows; ++i) weights[i] = channels.hessian[rows[i]];
     }
+    are_all_rows_ = n_rows == binned.n_rows;
+    for (int64_t i = 0; are_all_rows_ && i < n_rows; ++i) are_all_rows_ = rows[i] == i;
     if (is_incremental) {
         position.resize(binned.n_rows, -1);
         for (int64_t i = 0; i < n_rows; ++i) position[rows[i]] = static_cast<int32_t>(i);
@@ -123,6 +125,18 @@ void Workspace::load_values(const T* values, const NodeRange& range, int32_t blo
     const int32_t first_column = columns ? columns[0] : first;
     bool is_plain = width == lanes && !weigh_entries;  // neighbours, and one weight for all
     for (int k = 0; columns && k < width; ++k) is_plain &= columns[k] == first_column + k;
+    if constexpr (std::is_same_v<T, float>) {
+        if (is_plain && !shared && !channels.shift && !channels.factor) {  // float32 as they are
+            const float* const source = values + first_column;
+            with_lanes(lanes, [&](auto n) {
+                constexpr int N = decltype(n)::value;
+                for (int64_t i = range.begin; i < range.end; ++i, out += N)
+                    std::memcpy(out, source + int64_t{rows[i]} * channels.n_columns,
+                                N * sizeof(float));
+            });
+            return;
+        }
+    }
     for (int64_t i = 0; i < range.size(); ++i, out += lanes) {
         const int64_t row = rows[range.begin + i];
         const T* const source = values + row * channels.n_columns;

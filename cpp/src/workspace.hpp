@@ -92,6 +92,8 @@ class Workspace {
         return home / kTileFeatures * binned.n_rows * kTileFeatures + home % kTileFeatures;
     }
     bool per_channel() const { return channels.policy == HessianPolicy::per_channel; }
+    // Whether all rows come sorted by every feature.
+    bool has_row_orders() const { return are_all_rows_ && binned.row_orders; }
     double row_weight(int64_t position) const {
         return channels.policy == HessianPolicy::shared ? weights[position] : 1.0;
     }
@@ -137,6 +139,7 @@ class Workspace {
 
   private:
     const Kernels& kernels_;
+    bool are_all_rows_;  // in their order
 
     template <typename T>
     void load_values(const T* values, const NodeRange& range, int32_t block, float* out) const;

@@ -45,6 +45,9 @@ class Binned:
         sparse_code: NDArray[np.uint32],
     ) -> None: ...
 
+class RowOrders:
+    def __init__(self, binned: Binned, n_threads: int) -> None: ...
+
 class GrownTree:
     @property
     def n_nodes(self) -> int: ...
@@ -110,6 +113,7 @@ def grow_dense(
     entry_weights: NDArray[np.float32] | None,
     rows: NDArray[np.int32],
     params: GrowParams,
+    orders: RowOrders | None = None,
 ) -> GrownTree: ...
 def grow_targets(
     binned: Binned,

@@ -66,8 +66,10 @@ class Problem:
     def reference(self, **rules: Any) -> Reference:
         return Reference(self.binned, self.gradient, self.hessian, Rules(**rules))
 
-    def grow(self, rows: NDArray[np.int32] | None = None, **settings: Any) -> Tree:
-        """Grow with the core."""
+    def grow(
+        self, rows: NDArray[np.int32] | None = None, *, ordered: bool = False, **settings: Any
+    ) -> Tree:
+        """Grow with the core; `ordered`: on rows that come sorted by every feature."""
         return read_tree(
             _core.grow_dense(
                 self.core,
@@ -76,6 +78,7 @@ class Problem:
                 self.entry_weights,
                 self.all_rows if rows is None else rows,
                 make_params(self.binned.n_features, **settings),
+                _core.RowOrders(self.core, 1) if ordered else None,
             )
         )
 

@@ -11,6 +11,8 @@ namespace ramify {
 constexpr uint32_t kMissingU8 = 255;
 constexpr uint32_t kMissingU32 = 0xffffffffu;
 constexpr int kTileFeatures = 4;
+// A place in a list of rows has 15 bits.
+constexpr int64_t kMostOrderedRows = 32768;
 
 // Codes are ranks of value bins within a feature; missing values have a code of their own.
 struct BinnedView {
@@ -33,6 +35,9 @@ struct BinnedView {
     const int32_t* sparse_slot = nullptr;      // index into sparse_features, ascending in a row
     const uint32_t* sparse_code = nullptr;
     const uint8_t* is_two_valued = nullptr;  // (n_sparse,) two bins at most, never missing
+    // All rows in the order of every dense numeric feature, as list entries (kernels.hpp), or
+    // null: [feature][n_rows], at most kMostOrderedRows rows.
+    const uint32_t* row_orders = nullptr;
 
     int64_t n_bins(int32_t feature) const {
         return bin_offsets[feature + 1] - bin_offsets[feature];

@@ -72,6 +72,24 @@ struct ListWalkTask {
     float* norms = nullptr;  // OUT (n_entries,), with room for 3 more
 };
 
+// The same for lists of one length in which several entries have one code: norms only where the
+// code changes behind an entry, which is read past the end. Cut j is before entry ends[j].
+constexpr int kMostLists = 2, kMostGroupBlocks = 4;
+constexpr int64_t kMostGroups = 256;
+struct GroupWalkTask {
+    Blocks gradient;  // IN
+    int n_lists = 0;  // 1 or 2
+    const uint32_t* entries[kMostLists] = {};  // IN (n_entries + 1,) each
+    int64_t n_entries = 0;
+    const uint32_t* initial = nullptr;  // IN entries that belong to every prefix of one list
+    int64_t n_initial = 0;
+    // scratch (kMostGroupBlocks * (kMostGroups + 4) * lanes,), aligned
+    float* sums = nullptr;
+    float* norms[kMostLists] = {};    // OUT (kMostGroups,) each
+    uint32_t* ends[kMostLists] = {};  // OUT (kMostGroups,) each
+    int64_t n_cuts[kMostLists] = {};  // OUT
+};
+
 // The same for two lists of one length, without `initial`: their sums do not wait for each other.
 struct PairWalkTask {
     Blocks gradient;                  // IN
@@ -284,6 +302,7 @@ struct Kernels {
     void (*sort_list)(const ListSortTask&);
     void (*list_factors)(const ListFactorTask&);
     void (*walk_list)(const ListWalkTask&);
+    void (*walk_groups)(GroupWalkTask&);
     void (*walk_pair)(const PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);

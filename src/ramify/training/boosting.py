@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import _core
 from ramify.losses import Loss
 from ramify.model import BoostedModels, BoostedTrees, TreeStructure, apply_trees
 from ramify.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
@@ -199,7 +200,14 @@ class Booster:
         if self.settings.subsample < 1.0:
             n_drawn = max(1, round(self.settings.subsample * rows.size))
             rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
-        return grow_on_channels(self.data, self._scaling, channels, params, rows)
+        return grow_on_channels(
+            self.data, self._scaling, channels, params, rows, self._row_orders
+        )
+
+    @cached_property
+    def _row_orders(self) -> _core.RowOrders:
+        """The rows sorted by every feature, once for all trees."""
+        return _core.RowOrders(self.data.binned, self.n_threads)
 
     def _all_leaves(self, structure: TreeStructure) -> LeafRows:
         """Send all rows that count down the tree, also those it was not grown on."""

@@ -120,9 +120,11 @@ def grow_on_channels(
     channels: Channels,
     params: _core.GrowParams,
     rows: NDArray[np.int32] | None = None,
+    orders: _core.RowOrders | None = None,
 ) -> Grown:
-    """Grow the splits on given channels."""
-    grown = _grow(data.binned, channels, data.weighted_rows if rows is None else rows, params)
+    """Grow the splits on given channels; `orders` of the features save sorting dense ones."""
+    used = data.weighted_rows if rows is None else rows
+    grown = _grow(data.binned, channels, used, params, orders)
     structure, ordered = _structure_of(grown, data, scaling)
     return Grown(structure, ordered, grown.work)
 
@@ -175,6 +177,7 @@ def _grow(
     channels: Channels,
     rows: NDArray[np.int32],
     params: _core.GrowParams,
+    orders: _core.RowOrders | None,
 ) -> _core.GrownTree:
     source, row_weights = channels.source, channels.row_weights
     if isinstance(source, TargetColumns):
@@ -190,7 +193,9 @@ def _grow(
             params,
         )
     if isinstance(source, np.ndarray):
-        return _core.grow_dense(binned, source, row_weights, channels.entry_weights, rows, params)
+        return _core.grow_dense(
+            binned, source, row_weights, channels.entry_weights, rows, params, orders
+        )
     return _core.grow_sparse(
         binned,
         int(source.shape[1]),

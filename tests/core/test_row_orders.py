@@ -1,0 +1,74 @@
+"""Trees on rows that come sorted by every feature find what the plain ways find."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_identical, assert_same_gains
+from core_tree import make_params
+from problems import make_problem, make_values, numeric_problem
+
+from ramify import _core
+
+pytestmark = pytest.mark.kernel
+
+INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
+
+
+@pytest.fixture
+def restored_instruction_set():
+    before = _core.instruction_set()
+    yield
+    assert _core.use_instruction_set(before)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("n_channels", [1, 3, 8, 16, 20, 40])
+def test_ordered_rows_are_split_at_the_best_places(n_channels, weights, missing):
+    problem = numeric_problem(700, 7, n_channels, weights=weights, missing=missing, seed=1)
+    settings = {"max_depth": 4, "min_samples_leaf": 3}
+    assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+def test_large_nodes_of_ordered_rows_have_the_gains_of_histograms(weights):
+    problem = numeric_problem(9_000, 9, 5, weights=weights, missing=True, seed=2)
+    settings = {"max_depth": 5}
+    tree = problem.grow(ordered=True, **settings)
+    assert_same_gains(tree, problem.grow(**settings))
+    assert_identical(tree, problem.grow(ordered=True, n_threads=3, **settings))
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("n_values", [2, 5, 60])
+@pytest.mark.parametrize("n_channels", [3, 16, 100])
+def test_every_instruction_set_walks_groups_alike(
+    n_channels, n_values, name, restored_instruction_set
+):
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    rng = np.random.default_rng(3)
+    X = rng.integers(n_values, size=(500, 5)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    problem = make_problem(X, make_values(np.nan_to_num(X), n_channels, 4))
+    for ordered in (False, True):
+        assert_agrees(problem.grow(ordered=ordered, max_depth=4), problem, max_depth=4)
+
+
+def test_other_rows_and_leafwise_growth_do_without_orders():
+    problem = numeric_problem(600, 6, 4, missing=True, seed=5)
+    rows = problem.all_rows[::2].copy()
+    assert_identical(problem.grow(rows, ordered=True), problem.grow(rows))
+    leafwise = {"max_leaf_nodes": 9}
+    assert_same_gains(problem.grow(ordered=True, **leafwise), problem.grow(**leafwise))
+
+
+def test_more_rows_than_a_list_can_name_do_without_orders():
+    problem = numeric_problem(33_000, 2, 2, seed=6)
+    assert_identical(problem.grow(ordered=True, max_depth=2), problem.grow(max_depth=2))
+
+
+def test_orders_of_other_features_are_refused():
+    problem, other = (numeric_problem(50, 3, 2, seed=seed) for seed in (7, 8))
+    arguments = (problem.core, problem.gradient, None, None, problem.all_rows)
+    with pytest.raises(ValueError, match="orders must be those of the binned features"):
+        _core.grow_dense(*arguments, make_params(3), _core.RowOrders(other.core, 1))
