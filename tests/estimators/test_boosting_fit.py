@@ -420,7 +420,11 @@ def test_exact_leaves_need_a_loss_that_adds_up():
 def test_logistic_exact_leaves_lower_the_loss_most_in_one_round():
     def loss_after_one(leaf_values):
         model = classifier(
-            n_estimators=1, learning_rate=1.0, leaf_values=leaf_values, l2_regularization=0.0
+            n_estimators=1,
+            learning_rate=1.0,
+            leaf_values=leaf_values,
+            l2_regularization=0.0,
+            projection=None,
         )
         return model.fit(X, LABELS).history_["train_loss"][-1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from ramify.training import (
     TrainingData,
     Units,
     Validation,
+    choose_projection,
     progress_bar,
 )
 
@@ -46,6 +48,7 @@ class BoostingEstimator(MultiOutputEstimator):
     """Base of the boosted models."""
 
     _model: BoostedTrees | BoostedModels
+    projection_: projections.Projection | None
     history_: dict[str, NDArray[np.float64]]
 
     # Fitting -----------------------------------------------------------------------------------
@@ -62,7 +65,7 @@ class BoostingEstimator(MultiOutputEstimator):
         check_combinations(self, loss, targets)
         old = self._start(data, targets)
         training, held_out = self._training_data(data, targets, weights, eval_set)
-        booster = self._booster(training, self._settings(data, loss))
+        booster = self._booster(training, self._settings(data, loss, training))
         self._loss, units = loss, booster.units
         self._shift, self._scale = units.shift, units.scale
         self._remember(data.schema, targets.schema)
@@ -96,15 +99,31 @@ class BoostingEstimator(MultiOutputEstimator):
             return losses.resolve(auto.get(kind, "softmax"))
         return losses.resolve(self.loss)
 
-    def _settings(self, data: BinnedData, loss: losses.Loss) -> BoostingSettings:
-        # Adaptive views need leaves; other models see all outputs.
-        auto: Any = "adaptive" if self.estimator is None else None
-        if self.leaf_fit == "linear":
-            auto = projections.Gaussian(n_components=1)
+    def _settings(
+        self, data: BinnedData, loss: losses.Loss, training: TrainingData
+    ) -> BoostingSettings:
         is_auto = isinstance(self.projection, str) and self.projection == "auto"
-        projection = projections.resolve(auto if is_auto else self.projection)
+        settings = self._settings_without_view(data, loss)
+        if not (self.warm_start and hasattr(self, "_model")):
+            given = None if is_auto else projections.resolve(self.projection)
+            self.projection_ = self._automatic_view(settings, training) if is_auto else given
+        return replace(settings, tree=replace(settings.tree, projection=self.projection_))
+
+    def _automatic_view(
+        self, settings: BoostingSettings, training: TrainingData
+    ) -> projections.Projection | None:
+        """Choose the view by a race, where all views are possible."""
+        if self.leaf_fit == "linear":
+            return projections.Gaussian(n_components=1)
+        if self.estimator is not None:  # other models have no leaves, and see all outputs
+            return None
+        return choose_projection(
+            training, settings, self._entropy, self._n_threads(), self.n_estimators
+        )
+
+    def _settings_without_view(self, data: BinnedData, loss: losses.Loss) -> BoostingSettings:
         return BoostingSettings(
-            tree=tree_settings(self, data.shape, False, projection),
+            tree=tree_settings(self, data.shape, False, None),
             loss=loss,
             learning_rate=float(self.learning_rate),
             leaf_fit=self.leaf_fit,
@@ -327,6 +346,8 @@ class BoostingEstimator(MultiOutputEstimator):
         metadata["entropy"] = self._entropy
         metadata["trees_per_stage"] = self._trees_per_stage
         metadata["fitted_loss"] = losses.to_json(self._loss)
+        view = self.projection_
+        metadata["fitted_projection"] = None if view is None else projections.to_json(view)
         arrays = self._trees().to_arrays()
         arrays |= {"output_shift": self._shift, "output_scale": self._scale}
         arrays |= {f"history_{name}": values for name, values in self.history_.items()}
@@ -357,6 +378,8 @@ class BoostingEstimator(MultiOutputEstimator):
                 raise ValueError(f"Expected output_{name} to be finite.")
             setattr(estimator, f"_{name}", stored)
         estimator._model, estimator._loss = model, loss
+        view = metadata["fitted_projection"]
+        estimator.projection_ = None if view is None else projections.from_json(view)
         estimator._trees_per_stage = per_stage
         estimator._entropy = stored_entropy(metadata["entropy"])
         estimator.history_ = {

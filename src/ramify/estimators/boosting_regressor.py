@@ -35,6 +35,8 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
     output_names_ : ndarray of shape (n_outputs_,)
     n_estimators_, best_iteration_ : int
         Number of rounds that are kept.
+    projection_ : Projection or None
+        The view of the outputs that was used; None: all of them.
     history_ : dict of str to ndarray of shape (n_rounds,)
         Mean loss after every round: "train_loss", "validation_loss" if there are validation
         rows, "validation_score" if there is an `eval_metric` (larger is better).
@@ -62,7 +64,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
     def __init__(
         self,
         *,
-        n_estimators: int = 200,
+        n_estimators: int = 400,
         loss: Any = "squared_error",
         learning_rate: float = 0.1,
         projection: Any = "auto",

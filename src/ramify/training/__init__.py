@@ -11,6 +11,7 @@ from ramify.training.boosting_loop import (
     Validation,
 )
 from ramify.training.boosting_models import ModelBooster
+from ramify.training.boosting_race import choose_projection
 from ramify.training.boosting_units import Units
 from ramify.training.calibration import channel_scores, probabilities
 from ramify.training.data import TrainingData
@@ -69,6 +70,7 @@ __all__ = [
     "Validation",
     "calibrate",
     "channel_scores",
+    "choose_projection",
     "cross_validated_level",
     "fit_members",
     "fit_tree",

@@ -200,9 +200,7 @@ class Booster:
         if self.settings.subsample < 1.0:
             n_drawn = max(1, round(self.settings.subsample * rows.size))
             rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
-        return grow_on_channels(
-            self.data, self._scaling, channels, params, rows, self._row_orders
-        )
+        return grow_on_channels(self.data, self._scaling, channels, params, rows, self._row_orders)
 
     @cached_property
     def _row_orders(self) -> _core.RowOrders:

@@ -1,0 +1,109 @@
+"""Which view of the outputs suits a problem: short fits on some rows, judged on others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ramify.projections import Adaptive, Gaussian, Projection, RoundRobin
+from ramify.training.boosting import Booster, BoostingSettings
+from ramify.training.boosting_loop import BoostingLoop, StoppingRule, Validation
+from ramify.training.data import TrainingData
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: A stream of chance for the rows of the race.
+_RACE_STREAM = 2**32 + 2
+#: Rows that take part; a quarter of them judges.
+_MOST_ROWS, _LEAST_ROWS = 4000, 40
+_JUDGES = 4
+#: Rounds of a view, and of one output at a time, which learns faster and costs more.
+_N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
+#: With more outputs, one at a time is not tried: a round of it has a tree for each.
+_MOST_SINGLE_OUTPUTS = 64
+
+
+def choose_projection(
+    data: TrainingData,
+    settings: BoostingSettings,
+    entropy: Sequence[int],
+    n_threads: int,
+    n_estimators: int,
+) -> Projection | None:
+    """Find the view whose model predicts rows that were set aside best.
+
+    Parameters
+    ----------
+    data : TrainingData
+    settings : BoostingSettings
+        But for the projection.
+    entropy : sequence of int
+        The seed; the rows of the race depend on it and on their number alone.
+    n_threads, n_estimators : int
+
+    Returns
+    -------
+    Projection or None
+        None: all outputs.
+    """
+    n_outputs = data.targets.schema.n_outputs
+    rows = data.weighted_rows
+    if data.targets.schema.n_channels == 1:
+        return None
+    if rows.size < _LEAST_ROWS:
+        return Adaptive()
+    candidates: list[Projection | None] = [Adaptive(), Gaussian(n_components=1), None]
+    is_joint = settings.loss.is_joint_over_outputs
+    if 1 < n_outputs <= _MOST_SINGLE_OUTPUTS and not is_joint:
+        candidates.append(RoundRobin())
+    order = np.random.default_rng([*entropy, _RACE_STREAM]).permutation(rows.size)[:_MOST_ROWS]
+    n_judges = order.size // _JUDGES
+    judges, kept = np.sort(rows[order[:n_judges]]), np.sort(rows[order[n_judges:]])
+    part = _part(data, kept)
+    losses = [
+        _least_loss(part, data, judges, _with(settings, candidate), entropy, n_threads, limit)
+        for candidate in candidates
+        for limit in [min(n_estimators, _rounds(candidate))]
+    ]
+    return candidates[int(np.argmin(losses))]
+
+
+def _rounds(candidate: Projection | None) -> int:
+    return _N_SINGLE_ROUNDS if isinstance(candidate, RoundRobin) else _N_ROUNDS
+
+
+def _with(settings: BoostingSettings, projection: Projection | None) -> BoostingSettings:
+    return replace(settings, tree=replace(settings.tree, projection=projection))
+
+
+def _part(data: TrainingData, rows: NDArray[np.int32]) -> TrainingData:
+    return TrainingData(
+        features=data.features.at(rows),
+        encoded=data.encoded[rows],
+        n_categories=data.n_categories,
+        targets=data.targets.at(rows),
+        weights=None if data.weights is None else data.weights[rows],
+    )
+
+
+def _least_loss(
+    part: TrainingData,
+    data: TrainingData,
+    judges: NDArray[np.int32],
+    settings: BoostingSettings,
+    entropy: Sequence[int],
+    n_threads: int,
+    n_estimators: int,
+) -> float:
+    """Give the smallest mean loss of the judges on the way of a fit."""
+    booster = Booster(part, settings, entropy, n_threads)
+    targets = booster.units.loss_targets(part, data.targets.at(judges))
+    validation = Validation(data.encoded[judges], targets)
+    rule = StoppingRule(_PATIENCE)
+    loop = BoostingLoop(booster, validation, rule, (), lambda **_: None)
+    loop.run(n_estimators)
+    return float(np.nanmin(loop.history["validation_loss"]))

@@ -1,0 +1,87 @@
+"""``projection="auto"`` of boosting: the view that predicts rows set aside best."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ramify
+from ramify import BoostingClassifier, BoostingRegressor
+from ramify.projections import Adaptive, Gaussian, RoundRobin
+
+RNG = np.random.default_rng(0)
+X = RNG.random((240, 24))
+#: A feature of its own for each, in steps that a tree for all targets has to take one by one.
+INDEPENDENT = np.sin(9.0 * X[:, :12]) + 0.1 * RNG.normal(size=(240, 12))
+ALIKE = np.tile(np.sin(9.0 * X[:, :1]), 12) + 0.7 * RNG.normal(size=(240, 12))
+
+
+def fitted(Y, **parameters):
+    parameters = {"n_estimators": 40, "random_state": 0} | parameters
+    return BoostingRegressor(**parameters).fit(X, Y)
+
+
+def test_independent_targets_are_boosted_one_by_one():
+    assert fitted(INDEPENDENT).projection_ == RoundRobin()
+
+
+def test_targets_that_are_alike_share_trees():
+    assert fitted(ALIKE).projection_ != RoundRobin()
+
+
+def test_the_choice_is_what_the_same_view_gives_when_asked_for():
+    chosen = fitted(INDEPENDENT)
+    asked = fitted(INDEPENDENT, projection="round_robin")
+    assert_array_equal(chosen.predict(X), asked.predict(X))
+
+
+def test_one_target_needs_no_race():
+    assert fitted(ALIKE[:, 0]).projection_ is None
+
+
+def test_few_rows_are_not_divided():
+    model = BoostingRegressor(n_estimators=5, random_state=0).fit(X[:30], ALIKE[:30])
+    assert model.projection_ == Adaptive()
+
+
+def test_linear_leaf_fits_have_one_component():
+    assert fitted(ALIKE, leaf_fit="linear").projection_ == Gaussian(n_components=1)
+
+
+def test_more_outputs_than_a_race_can_take_one_by_one():
+    many = np.hstack([INDEPENDENT] * 6)
+    assert fitted(many, n_estimators=5).projection_ != RoundRobin()
+
+
+def test_threads_do_not_change_the_choice():
+    one, three = (fitted(INDEPENDENT, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert one.projection_ == three.projection_
+    assert_array_equal(one.predict(X), three.predict(X))
+
+
+def test_callbacks_hear_of_the_fit_alone():
+    heard = []
+    model = BoostingRegressor(n_estimators=7, random_state=0)
+    model.fit(X, ALIKE, callbacks=[lambda progress: heard.append(progress.n_estimators)])
+    assert heard == list(range(1, 8))
+
+
+def test_the_choice_outlives_files_and_warm_starts(tmp_path):
+    model = fitted(INDEPENDENT, n_estimators=6, warm_start=True)
+    ramify.save(model, tmp_path / "model.ramify")
+    loaded = ramify.load(tmp_path / "model.ramify")
+    assert loaded.projection_ == RoundRobin()
+    again = fitted(INDEPENDENT, n_estimators=9, projection="round_robin").predict(X)
+    for start in (model, loaded):
+        start.set_params(n_estimators=9).fit(X, INDEPENDENT)
+        assert_allclose(start.predict(X), again, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic", "squared_error"])
+def test_labels_with_gaps_and_constants_race(loss):
+    Y = (INDEPENDENT > 0.3).astype(float)
+    Y[:, 3] = 0.0
+    if loss == "logistic":
+        Y[RNG.random(Y.shape) < 0.1] = np.nan
+    model = BoostingClassifier(loss=loss, n_estimators=10, random_state=0).fit(X, Y)
+    assert model.predict_proba(X).shape == Y.shape
+    assert loss != "examplewise_logistic" or model.projection_ != RoundRobin()
