@@ -64,6 +64,98 @@ def test_a_model_is_fitted_evaluated_inspected_and_used(ramify, table, tmp_path)
     assert len((tmp_path / "same.csv").read_text().splitlines()) == 61
 
 
+def test_columns_are_found_by_name_in_any_order(ramify, table, tmp_path):
+    model = tmp_path / "m.ramify"
+    ramify("fit", table, "--targets", "yield,height", "--method", "Tree", "--out", model)
+    one, other, short = (tmp_path / f"{name}.csv" for name in ("one", "other", "short"))
+    one.write_text("rain,soil\n3,clay\n16,sand\n")
+    other.write_text("id,soil,rain\n7,clay,3\n8,sand,16\n")
+    short.write_text("soil\nclay\n")
+    for path in (one, other):
+        ramify("predict", model, path, "--out", path.with_suffix(".out"))
+    assert one.with_suffix(".out").read_text() == other.with_suffix(".out").read_text()
+    told = ramify("predict", model, short, "--out", tmp_path / "x.csv", code=2)
+    assert "it lacks 'rain'" in told
+    assert json.loads(ramify("evaluate", model, table, "--json"))["r2"] > 0.8  # knows its outputs
+
+
+def test_metrics_relative_to_the_training_rows_need_them(ramify, table, tmp_path):
+    model = tmp_path / "m.ramify"
+    ramify("fit", table, "--targets", "yield,height", "--out", model)
+    told = ramify("evaluate", model, table, "--metric", "arrmse", code=2)
+    assert "--train" in told
+    scores = json.loads(ramify("evaluate", model, table, "--train", table, "--json"))
+    assert 0 < scores["arrmse"] < 0.6
+
+
+def test_classes_are_fitted_judged_and_written(ramify, tmp_path):
+    path, model = tmp_path / "kinds.csv", tmp_path / "m.ramify"
+    rows = [f"{i},{'low' if i < 30 else 'high'},{'a' if i % 2 else 'b'}" for i in range(60)]
+    path.write_text("x,size,letter\n" + "\n".join(rows) + "\n")
+    ramify("fit", path, "--targets", "size,letter", "--method", "Tree", "--out", model)
+    scores = json.loads(ramify("evaluate", model, path, "--json"))
+    assert scores["accuracy"] == scores["exact_match"] == 1.0
+    ramify("predict", model, path, "--out", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().splitlines()[:2] == ["size,letter", "low,b"]
+    ramify("predict", model, path, "--proba", "--out", tmp_path / "p.csv")
+    header = (tmp_path / "p.csv").read_text().splitlines()[0]
+    assert header == "size=high,size=low,letter=a,letter=b"
+    assert "accuracy" in ramify("evaluate", model, path, "--metric", "r2", code=2)
+    assert "compare takes numbers" in ramify("compare", path, "--targets", "size,letter", code=2)
+
+
+def test_names_of_sparse_labels_are_kept(ramify, tmp_path):
+    (tmp_path / "t.arff").write_text(
+        "@relation t\n@attribute a {0,1}\n@attribute b {0,1}\n@attribute funny {0,1}\n"
+        "@attribute 'with, comma' {0,1}\n@data\n" + "{0 1, 2 1}\n{1 1, 3 1}\n{}\n" * 10
+    )
+    (tmp_path / "t.xml").write_text(
+        '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="funny"/>'
+        '<label name="with, comma"/></labels>'
+    )
+    model = tmp_path / "m.ramify"
+    ramify("fit", tmp_path / "t.arff", "--method", "Tree", "--out", model)
+    assert json.loads(ramify("inspect", model, "--json"))["outputs"] == ["funny", "with, comma"]
+    ramify("predict", model, tmp_path / "t.arff", "--out", tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert rows[1] == {"funny": "0", "with, comma": "1"}
+
+
+def test_models_without_importances_are_inspected(ramify, tmp_path):
+    model = tmp_path / "g.ramify"
+    ramify("fit", "tags", "--method", "Graph", "--out", model)
+    assert "does not say which features matter" in ramify("inspect", model)
+
+
+def test_methods_of_a_configuration_file_take_part(ramify, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[stump]\nmethod = 'Tree'\nmax_depth = 1\nmin_samples_leaf = [1, 5]\n")
+    arguments = ("compare", "tags", "--rows", 120, "--cv", 2, "--methods", "Mean")
+    board = json.loads(ramify(*arguments, "--config", path, "--out", tmp_path / "r", "--json"))
+    assert {row["method"] for row in board["example_f1"]} == {"Mean", "stump"}
+    path.write_text("x = 1\n")
+    assert "one table per method" in ramify(*arguments, "--config", path, code=2)
+
+
+def test_outputs_of_an_arff_file_are_counted_after_its_name(ramify, tmp_path):
+    path = tmp_path / "n.arff"
+    rows = "\n".join(f"{i},{2 * i},{-i}" for i in range(30))
+    path.write_text(
+        "@relation n\n@attribute x numeric\n@attribute y numeric\n@attribute z numeric\n"
+        f"@data\n{rows}\n"
+    )
+    told = json.loads(
+        ramify("compare", f"{path}:2", "--methods", "Mean,Tree", "--cv", 2, "--tuning", 2,
+               "--settings", 2, "--limit", "60s", "--out", tmp_path / "r", "--json")
+    )  # fmt: skip
+    assert [row["method"] for row in told["r2"]] == ["Tree", "Mean"]
+
+
+def test_version_is_told(ramify):
+    assert re.fullmatch(r"ramify \d\S+\n", ramify("--version"))
+
+
 def test_label_data_make_a_classifier_with_probabilities(ramify, tmp_path):
     model = tmp_path / "m.ramify"
     ramify("fit", "tags", "--method", "tree", "--set", "max_depth=3", "--out", model)
@@ -119,6 +211,12 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("evaluate", "none.ramify", "tags"), "none.ramify"),
         (("compare", "tags", "--methods", "Trees"), "Did you mean 'Tree'"),
         (("compare", "tags", "--budget", "soon"), "90s, 10m or 2h"),
+        (("compare", "tags", "--cv", "0"), "cv must be a number of folds from 2"),
+        (("compare", "tags", "--rows", "0"), "must be 1 or more"),
+        (("compare", "tags", "--tuning", "much"), "--tuning must be a share"),
+        (("compare", "tags", "--limit", "0"), "90s, 10m or 2h"),
+        (("compare", "."), "is a folder"),
+        (("compare", "tags", "--config", "none.toml"), "none.toml: No such file"),
         (("bogus",), "No such command"),
         (("fit", "tags"), "--out"),
     ],

@@ -290,7 +290,7 @@ def test_leaderboard_ranks_methods_over_data_sets():
         ((REGRESSION, [3]), "a name, an estimator, a Method or a dict .*; got int"),
         ((REGRESSION, ["LabelPowerset"]), "No method can do the task"),
         ((REGRESSION, ["Tree"], ["lrap"]), "metrics must hold one for regression"),
-        (((REGRESSION[0], REGRESSION[1].astype(str)),), "got texts"),
+        (((REGRESSION[0], REGRESSION[1].astype(str)),), "got outputs with classes"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

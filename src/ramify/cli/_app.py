@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from ramify import datasets, metrics
+from ramify import datasets
 from ramify.cli._compare import compare
-from ramify.cli._data import builtin_data, read_data, read_features, split_names
+from ramify.cli._data import builtin_data, read_data, split_names
+from ramify.cli._models import data_for, evaluation, features_for, fit_named, write_predictions
 from ramify.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
 from ramify.cli._output import console, show_json, show_table
 from ramify.cli._values import parse_settings
 from ramify.estimators import load, save
-from ramify.estimators.label_scores import label_scores
 from ramify.estimators.registry import ESTIMATORS
 
 app = typer.Typer(
-    help="Predict many outputs at once: compare methods, fit, predict, evaluate, inspect.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 app.command()(compare)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        console.print(f"ramify {version('ramify')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """Predict many outputs at once: compare methods, fit, predict, evaluate, inspect."""
 
 
 @app.command()
@@ -48,13 +64,14 @@ def fit(
     dataset = read_data([data], targets, n_targets, xml, exclude)[0]
     cls = _estimator_class(method, dataset.Y)
     given = parse_settings(settings or [], cls)
-    model = cls(**({"random_state": seed} | given)).fit(dataset.X, _named(dataset))
+    model = fit_named(cls(**({"random_state": seed} | given)), dataset)
     save(model, out)
     size = out.stat().st_size
     if as_json:
         show_json({"model": str(out), "estimator": cls.__name__, "bytes": size})
     else:
-        console.print(f"{cls.__name__} on {dataset!r}\nModel: {out} ({size / 1e6:.2f} MB)")
+        told = f"{cls.__name__} on {dataset!r}\nModel: {out} ({size / 1e6:.2f} MB)"
+        console.print(told, soft_wrap=True)
 
 
 @app.command()
@@ -70,15 +87,9 @@ def predict(
 ) -> None:
     """Predict, and write a CSV file with a column per output."""
     fitted = load(model)
-    names = list(map(str, fitted.output_names_))
-    X = read_features(data, names, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
-    predicted = label_scores(fitted, X, len(names)) if proba else fitted.predict(X)
-    dense = predicted.toarray() if hasattr(predicted, "toarray") else np.asarray(predicted)
-    rows = dense.reshape(dense.shape[0], -1)
-    with out.open("w", encoding="utf-8") as file:
-        file.write(",".join(f'"{name}"' for name in names) + "\n")
-        np.savetxt(file, rows, fmt="%.10g", delimiter=",")
-    console.print(f"{rows.shape[0]} rows of {rows.shape[1]} outputs: {out}")
+    X = features_for(fitted, data, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
+    n_rows, n_columns = write_predictions(out, fitted, X, proba=proba)
+    console.print(f"{n_rows} rows of {n_columns} columns: {out}", soft_wrap=True)
 
 
 @app.command()
@@ -86,6 +97,9 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file of `ramify fit`.")],
     data: Annotated[str, typer.Argument(help="A file with features and outputs.")],
     metric: Annotated[str | None, typer.Option(help="Names of metrics, by commas.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="The data it was trained on, for metrics relative to them.")
+    ] = None,
     targets: Targets = None,
     n_targets: NTargets = None,
     xml: Xml = None,
@@ -94,8 +108,10 @@ def evaluate(
 ) -> None:
     """Judge a model on data that it has not seen."""
     fitted = load(model)
-    dataset = read_data([data], targets, n_targets, xml, exclude)[0]
-    scores = _evaluation(fitted, dataset, split_names(metric))
+    options = {"targets": targets, "n_targets": n_targets, "xml": xml, "exclude": exclude}
+    dataset = data_for(fitted, data, **options)
+    trained_on = None if train is None else data_for(fitted, train, **options)
+    scores = evaluation(fitted, dataset, split_names(metric), trained_on)
     if as_json:
         show_json(scores)
     else:
@@ -113,7 +129,7 @@ def inspect(
     fitted = load(model)
     names = getattr(fitted, "feature_names_in_", None)
     names = [f"x{j}" for j in range(fitted.n_features_in_)] if names is None else names
-    importances = np.asarray(fitted.feature_importances_)
+    importances = np.asarray(getattr(fitted, "feature_importances_", []))
     order = np.argsort(-importances, kind="stable")[:top]
     facts = {
         "estimator": type(fitted).__name__,
@@ -130,7 +146,10 @@ def inspect(
     console.print(f"{facts['estimator']}: {facts['features']} features, {len(outputs)} outputs "
                   f"({shown})")  # fmt: skip
     show_table("Parameters", ["parameter", "value"], list(facts["parameters"].items()))
-    show_table("What matters", ["feature", "importance"], list(facts["importances"].items()))
+    if importances.size:
+        show_table("What matters", ["feature", "importance"], list(facts["importances"].items()))
+    else:
+        console.print("This kind of model does not say which features matter.")
 
 
 @app.command("datasets")
@@ -163,36 +182,3 @@ def _estimator_class(method: str, Y: Any) -> Any:
         {name.removesuffix("Regressor").removesuffix("Classifier") for name in ESTIMATORS}
     )
     raise ValueError(f"--method must be one of {', '.join(kinds)}; got {method!r}.")
-
-
-def _named(dataset: datasets.Dataset) -> Any:
-    """Return Y with the names of its columns, where a frame can hold it."""
-    if hasattr(dataset.Y, "tocsr"):
-        return dataset.Y
-    try:
-        import pandas
-    except ImportError:
-        return dataset.Y
-    return pandas.DataFrame(dataset.Y, columns=list(dataset.output_names))
-
-
-def _evaluation(
-    fitted: Any, dataset: datasets.Dataset, names: list[str] | None
-) -> dict[str, float]:
-    task = "multilabel" if hasattr(fitted, "classes_") else "regression"
-    if names is None:
-        chosen = [m for m in metrics.METRICS.values() if m.task == task and not m.from_training]
-    else:
-        chosen = [metrics.resolve(name) for name in names]
-    predicted = fitted.predict(dataset.X)
-    scores = None
-    values = {}
-    for metric in chosen:
-        if metric.task != task:
-            raise ValueError(f"{metric.name} is for {metric.task}, but the model is for {task}.")
-        if metric.needs == "scores" and scores is None:
-            scores = label_scores(fitted, dataset.X, dataset.n_outputs)
-        given = scores if metric.needs == "scores" else predicted
-        given = given.reshape(len(given), -1) if isinstance(given, np.ndarray) else given
-        values[metric.name] = metric.prepare()(dataset.Y, given)
-    return values

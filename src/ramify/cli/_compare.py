@@ -88,7 +88,7 @@ def compare(
             problems,
             _chosen(methods, config),
             split_names(metric),
-            cv=cv or (5 if data else 3),
+            cv=(5 if data else 3) if cv is None else cv,
             tuning=parse_tuning(tuning),
             max_settings=settings,
             budget=None if budget is None else parse_time(budget),

@@ -6,12 +6,9 @@ import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ramify import datasets
 from ramify.datasets import Dataset, NumberedNames
-
-_TABLES = (".csv", ".tsv", ".parquet")
 
 
 def builtin_data(seed: int = 0) -> dict[str, Dataset]:
@@ -51,6 +48,8 @@ def _read_one(
     name: str, targets: str | None, n_targets: int | None, xml: Path | None, exclude: str | None
 ) -> Dataset:
     name, n_targets = _with_count(name, n_targets)
+    if os.path.isdir(name):
+        raise ValueError(f"{name} is a folder; name a file in it.")
     if os.path.exists(name):
         return datasets.load(
             name,
@@ -78,14 +77,6 @@ def _with_count(name: str, n_targets: int | None) -> tuple[str, int | None]:
     if colon and count.isdecimal() and not os.path.exists(name):
         return path, int(count)
     return name, n_targets
-
-
-def read_features(name: str, output_names: Sequence[str], **options: Any) -> Any:
-    """Read the features of a file; columns that are outputs of the model are left out."""
-    suffix = Path(name).suffix.lower()
-    if suffix in _TABLES and options.get("targets") is None:
-        return datasets.read_features(name, exclude=output_names)
-    return _read_one(name, **options).X
 
 
 def split_names(text: str | None) -> list[str] | None:

@@ -19,5 +19,8 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        said = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename is not None:
+            said = f"{error.filename}: {error.strerror}"
+        print(f"error: {said}", file=sys.stderr)
         sys.exit(WRONG)

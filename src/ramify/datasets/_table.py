@@ -81,7 +81,7 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
     )
 
 
-def read_features(path: FilePath, *, exclude: Sequence[str] = ()) -> Any:
+def read_features(path: FilePath, *, exclude: Sequence[str] = (), as_frame: bool = False) -> Any:
     r"""Read only the features of a CSV, TSV or Parquet file, such as those of new rows.
 
     Parameters
@@ -90,6 +90,8 @@ def read_features(path: FilePath, *, exclude: Sequence[str] = ()) -> Any:
         The file, as for :func:`read_table`.
     exclude : sequence of str, default=()
         Columns to leave out, such as outputs; names that the file does not have are ignored.
+    as_frame : bool, default=False
+        Whether numbers, too, come as a frame with the names of the columns.
 
     Returns
     -------
@@ -107,7 +109,11 @@ def read_features(path: FilePath, *, exclude: Sequence[str] = ()) -> Any:
     array([[3.5, 2. ]])
     """
     frame = _read_frame(path, require("pandas", f"reading {path}"))
-    return _features(frame[[name for name in frame.columns if name not in set(exclude)]])
+    frame = frame[[name for name in frame.columns if name not in set(exclude)]]
+    features = _features(frame)
+    if as_frame and isinstance(features, np.ndarray):
+        return frame.astype("float64")
+    return features
 
 
 def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:

@@ -52,6 +52,11 @@ class Problem:
     def folds(self, cv: Any, random_state: int) -> list[Fold]:
         """Return the rows of training and test of each fold, the same for every method."""
         if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+            if not 2 <= cv <= self.shape[0]:
+                raise ValueError(
+                    f"cv must be a number of folds from 2 up to the {self.shape[0]} rows of "
+                    f"{self.name}; got {cv}."
+                )
             if self.task == "multilabel":
                 cv = MultiLabelKFold(int(cv), random_state=random_state)
             else:
@@ -129,8 +134,10 @@ def _problem(value: Any, name: str | None) -> Problem:
     Y = value.Y
     if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
         raise ValueError(
-            f"{name or value.name}: outputs must be numbers or labels 0 and 1; got texts. Outputs "
-            "with several classes cannot be compared yet."
+            f"{name or value.name}: compare takes numbers (regression) or labels 0 and 1; got "
+            f"outputs with classes, such as {str(np.asarray(Y).flat[0])!r}. Make a label of each "
+            "class (pandas.get_dummies(Y)), or fit and judge a classifier on them directly: "
+            "`ramify fit` and `ramify evaluate` take classes."
         )
     return Problem(
         name or value.name,
