@@ -58,8 +58,8 @@ void add_triangle(const CoupledRows& rows, const int32_t* positions, int64_t n, 
 }
 
 template <int Vectors>
-void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t n,
-                     const double* x, double* gradient, double* product) {
+void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t n, const double* x,
+                     double* gradient, double* product) {
     const int64_t width = rows.vectors * Vectors * kSystems;
     double8 g_sum[Vectors], p_sum[Vectors], xs[Vectors];
     for (int v = 0; v < Vectors; ++v) {
@@ -95,8 +95,8 @@ void add_products_of_many(const CoupledRows& rows, const int32_t* positions, int
         for (int64_t k = 0; k < block; k += kSystems) {
             const double8 g = load8(row + k);
             if (gradient != nullptr) store8(gradient + k, load8(gradient + k) + g);
-            store8(product + k, load8(product + k) + load8(row + block + k) * load8(x + k) -
-                                    along * g);
+            store8(product + k,
+                   load8(product + k) + load8(row + block + k) * load8(x + k) - along * g);
         }
     }
 }

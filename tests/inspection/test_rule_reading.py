@@ -87,6 +87,14 @@ def test_explanations_add_up_to_the_scores(data, model):
     assert set(table["rule"]) <= set(range(25))
 
 
+def test_a_single_row_is_explained_as_a_table_of_one(data, model):
+    X, _ = data
+    expected = model.explain(X.iloc[3:4])
+    assert model.explain(X.iloc[3]).equals(expected)
+    numbers = RuleClassifier(n_rules=5, random_state=0).fit(X[["z"]].to_numpy(), data[1])
+    assert numbers.explain(np.array([0.3])).equals(numbers.explain([[0.3]]))
+
+
 def test_exported_python_computes_the_scores(data, model):
     X, _ = data
     space = {}

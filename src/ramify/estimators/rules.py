@@ -159,8 +159,8 @@ class RuleEstimator(MultiOutputEstimator):
 
         Parameters
         ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-            One row or a few.
+        X : array-like, frame or sparse matrix of shape (n, p), or one row of shape (p,)
+            A few rows; a single one may also be an array or a Series.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class RuleEstimator(MultiOutputEstimator):
             scores of a row add up to its scores (`decision_function`, or the prediction).
         """
         reader = RuleReader(self)
-        covers = self.covers(X)
+        covers = self.covers(_as_rows(X))
         heads = self._rules.heads()
         lines = []
         for row, covered in enumerate(covers):
@@ -278,6 +278,15 @@ class RuleEstimator(MultiOutputEstimator):
         estimator._rules = rules
         estimator.validation_losses_ = np.zeros(0)
         return estimator
+
+
+def _as_rows(X: Any) -> Any:
+    """Make a table of a single row; leave everything else."""
+    if getattr(X, "ndim", 2) != 1:
+        return X
+    if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have
+        return X.to_frame().T.infer_objects()
+    return np.asarray(X).reshape(1, -1)
 
 
 def _greedy_subset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from ramify.inspection._matplotlib import require_pyplot
 from ramify.inspection._rules import check_rules
 
-_MAX_BODY = 60
+#: Letters in a line of a body, and lines; what does not fit is cut off.
+_LINE, _MAX_LINES = 58, 2
 
 
 def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: Any = None) -> Any:
     """Draw the scores of the rules with the largest gains as a table of colours.
 
-    A line is a rule with its body and the share of rows it covers, a column an output; blue lowers
+    A line is a rule with the share of rows it covers and its body, a column an output; blue lowers
     its score, red raises it.
 
     Parameters
@@ -43,19 +45,18 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
         outputs = np.sort(np.argsort(-np.abs(heads).max(axis=0), kind="stable")[:max_outputs])
     shown = heads[:, outputs]
     if ax is None:
-        size = (4.5 + 0.45 * outputs.size, 1.2 + 0.32 * max(order.size, 1))
+        size = (5.4 + 0.45 * outputs.size, 1.2 + 0.4 * max(order.size, 1))
         _, ax = plt.subplots(figsize=size, layout="constrained")
     limit = float(np.abs(shown).max(initial=0.0)) or 1.0
     image = ax.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
     support = reader.support()
     labels = []
     for t in order.tolist():
-        body = reader.body(t)
-        body = body if len(body) <= _MAX_BODY else body[: _MAX_BODY - 3] + "..."
-        labels.append(f"{body}  ({support[t]:.1%})")
+        text = f"{support[t]:.1%}: {reader.body(t)}"
+        labels.append(textwrap.fill(text, _LINE, max_lines=_MAX_LINES, placeholder=" ..."))
     ax.set_yticks(range(order.size), labels, fontsize="small")
     names = [reader.value_names[k] for k in outputs.tolist()]
     ax.set_xticks(range(outputs.size), names, rotation=60, ha="right", fontsize="small")
-    ax.set_title("Rules with the largest gains, and what they add")
+    ax.set_title("Scores of the rules with the largest gains", loc="right", fontsize="medium")
     ax.figure.colorbar(image, ax=ax, label="score")
     return ax
