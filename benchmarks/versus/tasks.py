@@ -72,17 +72,18 @@ TASKS: dict[str, Task] = {
         Task(
             name="rules",
             settings={
-                f"{loss}-{head}": {
+                f"{loss}-{head}{suffix}": {
                     "loss": loss,
                     "head": head,
-                    "n_rules": 100,
+                    "n_rules": n_rules,
                     "learning_rate": 0.3,
                     "l2": 1.0,
                 }
-                for loss, head in (
-                    ("examplewise_logistic", "complete"),
-                    ("logistic", "complete"),
-                    ("logistic", "single"),
+                for loss, head, n_rules, suffix in (
+                    ("examplewise_logistic", "complete", 100, ""),
+                    ("logistic", "complete", 100, ""),
+                    ("logistic", "single", 100, ""),
+                    ("examplewise_logistic", "complete", 3, "-few"),  # for the memory of corel5k
                 )
             },
             problems=("yeast", "enron", "medical"),
