@@ -104,6 +104,32 @@ def test_the_rule_is_that_of_the_naive_inducer(seed, coupled, direct_max_outputs
     )
 
 
+@pytest.mark.parametrize("n_outputs", [8, 14, 37])
+@pytest.mark.parametrize("direct_max_outputs", [64, 0])
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_many_outputs_and_thresholds_give_the_rule_of_the_naive_inducer(
+    n_outputs, direct_max_outputs, l2
+):
+    # Several tiles of outputs; several solved thresholds with others between them.
+    rng = np.random.default_rng(n_outputs)
+    X = np.column_stack(
+        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
+    )
+    X[rng.random(160) < 0.1, 1] = np.nan
+    statistics = logistic_statistics(rng, 160, n_outputs, True)
+    counts = rng.poisson(1.0, 160).astype(np.int32)
+    # Systems without a penalty are singular below as many rows as outputs.
+    assert_same_rule(
+        X,
+        statistics,
+        counts,
+        columns_of(X),
+        l2=l2,
+        min_coverage=1 if l2 > 0 else 2 * n_outputs,
+        direct_max_outputs=direct_max_outputs,
+    )
+
+
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize(
     "settings",
