@@ -54,6 +54,8 @@ class Binned {
         view_.bin_high = bin_high.data();
         view_.n_dense = static_cast<int32_t>(length(dense_features));
         view_.dense_features = dense_features.data();
+        is_two_valued_.resize(p);
+        view_.is_two_valued = is_two_valued_.data();
         without_gil([&](Interrupt& interrupt) {
             check_dense(interrupt);
             check_sparse(interrupt);
@@ -73,7 +75,8 @@ class Binned {
         for (int32_t first = 0; first < view_.n_dense; first += kTileFeatures) {
             interrupt.check();
             // Unused lanes hold 0, like those of a feature with one bin.
-            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, bad[kTileFeatures] = {};
+            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, bad[kTileFeatures] = {},
+                 most[kTileFeatures] = {};
             const int n_lanes = std::min(kTileFeatures, view_.n_dense - first);
             for (int lane = 0; lane < n_lanes; ++lane) {
                 const int64_t bins = view_.n_bins(view_.dense_features[first + lane]);
@@ -81,12 +84,16 @@ class Binned {
                 n_bins[lane] = static_cast<Code>(bins);
             }
             for (int64_t row = 0; row < n; ++row, tile += kTileFeatures)
-                for (int lane = 0; lane < kTileFeatures; ++lane)
+                for (int lane = 0; lane < kTileFeatures; ++lane) {
                     bad[lane] |= (tile[lane] >= n_bins[lane]) & (tile[lane] != Code(missing));
-            for (int lane = 0; lane < n_lanes; ++lane)
-                require(!bad[lane], "a code of feature " +
-                                        std::to_string(view_.dense_features[first + lane]) +
+                    most[lane] = std::max(most[lane], tile[lane]);
+                }
+            for (int lane = 0; lane < n_lanes; ++lane) {
+                const int32_t feature = view_.dense_features[first + lane];
+                require(!bad[lane], "a code of feature " + std::to_string(feature) +
                                         " is not one of its bins");
+                is_two_valued_[feature] = most[lane] <= 1;
+            }
         }
     }
 
@@ -116,10 +123,11 @@ class Binned {
         for (int64_t slot = 0; slot < n_sparse; ++slot)
             require(is_bin(slot, sparse_default_.data()[slot]),
                     "a default code is not one of its feature's bins");
-        is_two_valued_.resize(n_sparse);
-        for (int64_t slot = 0; slot < n_sparse; ++slot)
-            is_two_valued_[slot] = view_.n_bins(sparse_features_.data()[slot]) <= 2 &&
-                                   sparse_default_.data()[slot] != kMissingU32;
+        for (int64_t slot = 0; slot < n_sparse; ++slot) {
+            const int32_t feature = sparse_features_.data()[slot];
+            is_two_valued_[feature] =
+                view_.n_bins(feature) <= 2 && sparse_default_.data()[slot] != kMissingU32;
+        }
         const int32_t* slots = sparse_slot_.data();
         for (int64_t row = 0; row < view_.n_rows; ++row) {
             if (row % 4096 == 0) interrupt.check();
@@ -127,7 +135,7 @@ class Binned {
                 require(e == sparse_indptr_.data()[row] || slots[e] > slots[e - 1],
                         "sparse_slot must rise within a row");
                 const uint32_t code = sparse_code_.data()[e];
-                if (code == kMissingU32) is_two_valued_[slots[e]] = 0;
+                if (code == kMissingU32) is_two_valued_[sparse_features_.data()[slots[e]]] = 0;
                 require(is_bin(slots[e], code) && code != sparse_default_.data()[slots[e]],
                         "a sparse code is not one of its feature's bins, or is its default");
             }
@@ -138,7 +146,6 @@ class Binned {
         view_.sparse_indptr = sparse_indptr_.data();
         view_.sparse_slot = slots;
         view_.sparse_code = sparse_code_.data();
-        view_.is_two_valued = is_two_valued_.data();
     }
 
     Vector<uint8_t> is_categorical_;

@@ -33,6 +33,7 @@ constexpr Kernels table() {
     kernels.best_of_list = best_of_list;
     kernels.split_list = split_list;
     kernels.subset_norms = subset_norms<N>;
+    kernels.row_products = row_products<N>;
     kernels.sum_columns = sum_columns<N>;
     kernels.code_ranges = code_ranges;
     kernels.draw_cuts = draw_cuts;

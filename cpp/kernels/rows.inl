@@ -1,4 +1,5 @@
-// The channels of a node's rows: centring them, and parting them into two children.
+// The channels of a node's rows: centring them, parting them into two children, and multiplying
+// them with each other.
 #pragma once
 
 #if defined(__AVX__)
@@ -95,6 +96,15 @@ struct Doubles {
     }
 };
 
+inline double sum_of(double2 v) { return v[0] + v[1]; }
+inline double sum_of(double4 v) {
+    return sum_of(__builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3));
+}
+inline double sum_of(double8 v) {
+    return sum_of(__builtin_shufflevector(v, v, 0, 1, 2, 3) +
+                  __builtin_shufflevector(v, v, 4, 5, 6, 7));
+}
+
 // Adds the squares of the rows after subtracting weight * mean from them, over the weight. Sums of
 // a few rows in float32 are added up in double precision.
 template <int N, bool Weighted>
@@ -146,6 +156,24 @@ double centre(const CentreTask& task) {
         result += squares.sum_above(mean, task.rounding_share * task.weight);
     }
     return result;
+}
+
+// A row times all before it: their sums do not wait for each other.
+template <int N>
+void row_products(const ProductTask& task) {
+    using D = Doubles<N>;
+    for (int i = 0; i < task.n_rows; ++i) {
+        typename D::V sums[kMostProductRows] = {};
+        for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
+            const float* const g = task.gradient.data + block * task.gradient.block_stride;
+            const D row = D::load(g + i * N);
+            for (int j = 0; j <= i; ++j) {
+                const D other = D::load(g + j * N);
+                for (int m = 0; m < D::M; ++m) sums[j] += row.v[m] * other.v[m];
+            }
+        }
+        for (int j = 0; j <= i; ++j) task.products[i * kMostProductRows + j] = sum_of(sums[j]);
+    }
 }
 
 // Every row is stored on both sides, and only the pointer of its own side moves on. What a left

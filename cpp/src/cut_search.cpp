@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bits.hpp"
 #include "ramify/random.hpp"
 
 namespace ramify {
@@ -11,12 +12,6 @@ namespace ramify {
 namespace {
 
 constexpr int64_t kRowsPerWord = 64;
-
-// body(bit) for every bit that is set, in ascending order.
-template <typename Body>
-void for_each_bit(uint64_t bits, Body&& body) {
-    for (; bits; bits &= bits - 1) body(__builtin_ctzll(bits));
-}
 
 // Bits of the last word that stand for rows.
 uint64_t last_word(int64_t n_rows) {
@@ -30,51 +25,15 @@ CutSearch::CutSearch(Workspace& workspace, const CutGuide& guide)
       kernels_(kernels_for(workspace.lanes)),
       codes_(*workspace.row_codes),
       guide_(guide),
-      subset_gains_(workspace),
       columns_((workspace.binned.n_dense + kCodeColumns - 1) / kCodeColumns) {}
 
 void CutSearch::search(const SearchNode& node, const int32_t* features, size_t n_features,
                        Split& best) {
     const int64_t n = node.range.size();
     n_words_ = (n + kRowsPerWord - 1) / kRowsPerWord;
-    is_tiny_ = SubsetGains::is_worthwhile(n, n_features);
     chosen_.home = -1;
-    if (is_tiny_) subset_gains_.tabulate(node);
-    if (n == 2 && is_tiny_)
-        search_two_rows(node, features, n_features, best);
-    else
-        search_groups(node, features, n_features, best);
+    search_groups(node, features, n_features, best);
     if (chosen_.home >= 0) finish(node, best);
-}
-
-// Every feature that tells two rows apart has the same gain, so that only the first in rank needs
-// its cut drawn.
-void CutSearch::search_two_rows(const SearchNode& node, const int32_t* features, size_t n_features,
-                                Split& best) {
-    const uint8_t* const a = codes_.of_row(workspace_.rows[node.range.begin]);
-    const uint8_t* const b = codes_.of_row(workspace_.rows[node.range.begin + 1]);
-    uint64_t least_rank = ~uint64_t{0};
-    Candidate candidate;
-    for (size_t i = 0; i < n_features; ++i) {
-        const int32_t home = workspace_.feature_home[features[i]];
-        const uint64_t rank = feature_rank(node.seed, features[i]);
-        if (a[home] == b[home] || rank > least_rank) continue;
-        least_rank = rank;
-        candidate.home = home;
-    }
-    if (candidate.home < 0) return;
-    const auto [first, last] = std::minmax(a[candidate.home], b[candidate.home]);
-    candidate.n_left = 1;
-    candidate.has_missing = last == kMissingU8;
-    if (candidate.has_missing) {
-        candidate.left = Left::values;
-        candidate.cut.left_code = first;
-    } else {
-        candidate.cut =
-            draw_random_cut(workspace_.binned, workspace_.binned.dense_features[candidate.home],
-                            node.seed, first, last);
-    }
-    offer(node, candidate, subset_gains_[1], best);
 }
 
 void CutSearch::search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
@@ -200,10 +159,6 @@ void CutSearch::search_missing(const SearchNode& node, const Group& group, Split
 
 void CutSearch::add(const SearchNode& node, const Candidate& candidate, uint64_t* left,
                     Split& best) {
-    if (is_tiny_) {
-        offer(node, candidate, subset_gains_[static_cast<uint32_t>(left[0])], best);
-        return;
-    }
     const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
     const int64_t n_right = n - candidate.n_left;
     if (candidate.n_left < least || n_right < least) return;
@@ -263,22 +218,7 @@ void CutSearch::finish(const SearchNode& node, Split& best) const {
                                             : 2 * chosen_.n_left >= node.range.size();
     best.threshold = std::numeric_limits<double>::infinity();
     if (chosen_.left == Left::values) return;
-    const BinnedView& binned = workspace_.binned;
-    const int64_t bin = binned.bin_offsets[best.feature] + best.left_code;
-    const double value = chosen_.cut.value;
-    if (value >= binned.bin_high[bin] && value < binned.bin_low[bin + 1]) {
-        best.threshold = value;  // it parts the bins, whichever of them are in the node
-        return;
-    }
-    const uint8_t limit = static_cast<uint8_t>(best.left_code);
-    uint8_t left_max = 0, right_min = kMissingU8;
-    for (int64_t i = node.range.begin; i < node.range.end; ++i) {
-        const uint8_t code = codes_.of_row(workspace_.rows[i])[chosen_.home];
-        const uint8_t is_left = code <= limit ? 0xff : 0;
-        left_max = std::max<uint8_t>(left_max, code & is_left);
-        right_min = std::min<uint8_t>(right_min, code | is_left);
-    }
-    best.threshold = chosen_.cut.threshold_between(binned, best.feature, left_max, right_min);
+    best.threshold = chosen_.cut.threshold(workspace_.binned, best.feature);
 }
 
 }  // namespace ramify

@@ -8,7 +8,6 @@
 #include "random_cut.hpp"
 #include "row_codes.hpp"
 #include "split_search.hpp"
-#include "subset_gains.hpp"
 
 namespace ramify {
 
@@ -21,7 +20,7 @@ class CutSearch {
     // `feature_rank`.
     void search(const SearchNode& node, const int32_t* features, size_t n_features, Split& best);
 
-    uint64_t work() const { return work_ + subset_gains_.work; }
+    uint64_t work() const { return work_; }
 
   private:
     enum class Left : uint8_t { below, below_and_missing, values };  // what goes left
@@ -51,8 +50,6 @@ class CutSearch {
         int32_t counts[kCodeColumns];
     };
 
-    void search_two_rows(const SearchNode& node, const int32_t* features, size_t n_features,
-                         Split& best);
     void search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
                        Split& best);
     void draw_cuts(const SearchNode& node, Group& group) const;
@@ -72,8 +69,6 @@ class CutSearch {
     const Kernels& kernels_;
     const RowCodes& codes_;
     const CutGuide& guide_;
-    SubsetGains subset_gains_;
-    bool is_tiny_ = false;
     int64_t n_words_ = 0;  // of 64 rows each
     Group group_;
     std::vector<int32_t> group_numbers_;  // of the node

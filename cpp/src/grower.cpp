@@ -134,12 +134,7 @@ class Grower {
         if (search_.keeps_histograms(large.range.size())) large.histograms = std::move(parent);
     }
 
-    // Applies the node's split; fills the two children except for their ids.
-    template <typename Node, typename Child>
-    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, int thread,
-                Child& left, Child& right) {
-        const Split& split = node.split;
-        const int64_t middle = search_.partition(node.range, split, thread);
+    static void note_split(TreeNode& record, const Split& split, std::vector<uint32_t>& words) {
         record.feature = split.feature;
         record.threshold = split.threshold;
         record.missing_left = split.missing_left;
@@ -148,6 +143,15 @@ class Grower {
             record.category_offset = static_cast<int64_t>(words.size());
             words.insert(words.end(), split.category_words.begin(), split.category_words.end());
         }
+    }
+
+    // Applies the node's split; fills the two children except for their ids.
+    template <typename Node, typename Child>
+    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, int thread,
+                Child& left, Child& right) {
+        const Split& split = node.split;
+        const int64_t middle = search_.partition(node.range, split, thread);
+        note_split(record, split, words);
         left.range = {node.range.begin, middle};
         right.range = {middle, node.range.end};
         left.depth = right.depth = node.depth + 1;
@@ -250,10 +254,19 @@ class Grower {
             subtree.nodes[node.id].left = left.id;
             subtree.nodes[node.id].right = right.id;
             subtree.nodes.resize(subtree.nodes.size() + 2);
-            search_.summarise_children(node.range, node.totals, left.range, right.range, thread,
-                                       left.totals, right.totals);
-            const bool go_left = open_in_subtree(subtree, left);
-            const bool go_right = open_in_subtree(subtree, right);
+            const bool left_ends = search_.small_search(left.range, thread) != nullptr;
+            const bool right_ends = search_.small_search(right.range, thread) != nullptr;
+            if (search_.is_incremental() && !(left_ends && right_ends)) {
+                search_.summarise_children(node.range, node.totals, left.range, right.range,
+                                           thread, left.totals, right.totals);
+            } else {
+                if (!left_ends) left.totals = search_.summarise(left.range, thread, false);
+                if (!right_ends) right.totals = search_.summarise(right.range, thread, false);
+            }
+            if (left_ends) grow_small_subtree(subtree, left, thread);
+            if (right_ends) grow_small_subtree(subtree, right, thread);
+            const bool go_left = !left_ends && open_in_subtree(subtree, left);
+            const bool go_right = !right_ends && open_in_subtree(subtree, right);
             if (go_left || go_right) search_.split_lists(node.range, thread);
             // The larger child goes first where its sums are derived from its parent's.
             const bool right_first =
@@ -263,6 +276,51 @@ class Grower {
             if (go_left && !right_first) stack.push_back(std::move(left));
         }
         search_.stop_subtree(thread);
+    }
+
+    // All of what is below a small node, whose sums are not needed.
+    void grow_small_subtree(Subtree& subtree, const SubtreeNode& root, int thread) {
+        struct SmallNode {
+            int32_t id;
+            uint32_t rows;  // of `root`, as bits
+            NodeRange range;
+            int64_t depth;
+            uint64_t seed;
+        };
+        SmallSearch& search = *search_.small_search(root.range, thread);
+        search.start(root.range, search_.store_of(thread));
+        const uint32_t all = (1u << root.range.size()) - 1;
+        SmallNode stack[RowSubsets::kMostRows];
+        int n_waiting = 0;
+        stack[n_waiting++] = {root.id, all, root.range, root.depth, root.seed};
+        while (n_waiting > 0) {
+            const SmallNode node = stack[--n_waiting];
+            NodeTotals totals;
+            totals.weight = search.weight(node.rows);
+            totals.impurity = search.impurity(node.rows);
+            record(subtree.nodes[node.id], node.range, totals);
+            Split split;
+            uint32_t left = 0;
+            if (can_split(node.range, node.depth) && !is_pure(totals))
+                split = search.find(node.rows, node.seed, left);
+            if (!is_accepted(split)) {
+                search.place(node.rows, node.range.begin);
+                continue;
+            }
+            note_split(subtree.nodes[node.id], split, subtree.words);
+            const int32_t id = static_cast<int32_t>(subtree.nodes.size());
+            subtree.nodes[node.id].left = id;
+            subtree.nodes[node.id].right = id + 1;
+            subtree.nodes.resize(subtree.nodes.size() + 2);
+            const int64_t middle = node.range.begin + split.n_left;
+            stack[n_waiting++] = {id + 1,
+                                  node.rows ^ left,
+                                  {middle, node.range.end},
+                                  node.depth + 1,
+                                  child_seed(node.seed, 1)};
+            stack[n_waiting++] = {
+                id, left, {node.range.begin, middle}, node.depth + 1, child_seed(node.seed, 0)};
+        }
     }
 
     void grow_best_first(OpenNode root) {

@@ -1,7 +1,6 @@
 #include "incremental_search.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ramify/random.hpp"
 
@@ -19,11 +18,9 @@ IncrementalSearch::Thread::Thread(Workspace& workspace)
       two_valued_search(workspace),
       entries(workspace),
       label_totals(workspace),
-      permutation(workspace.params.max_features < workspace.binned.n_features
-                      ? workspace.binned.n_features
-                      : 0) {
-    std::iota(permutation.begin(), permutation.end(), 0);
-}
+      draw(workspace.params.max_features < workspace.binned.n_features
+               ? workspace.binned.n_features
+               : 0) {}
 
 IncrementalSearch::IncrementalSearch(Workspace& workspace, ThreadTeam& team)
     : workspace_(workspace), team_(team) {
@@ -87,21 +84,16 @@ void IncrementalSearch::summarise_children(const NodeRange& parent, NodeTotals& 
 void IncrementalSearch::add_candidate(int32_t feature, uint64_t rank, Thread& thread) {
     const int32_t home = workspace_.feature_home[feature];
     if (home < 0) thread.slots.push_back(~home);
-    const bool is_two_valued = home < 0 && workspace_.binned.is_two_valued[~home];
+    const bool is_two_valued = home < 0 && workspace_.binned.is_two_valued[feature];
     (is_two_valued ? thread.two_valued : thread.others).add(feature, rank);
 }
 
 void IncrementalSearch::draw_candidates(const SearchNode& node, Thread& thread) {
-    const int64_t p = workspace_.binned.n_features;
-    for (int64_t i = 0; i < workspace_.params.max_features; ++i) {
-        const int64_t j = i + draw_below(node.seed, i, p - i);
-        std::swap(thread.permutation[i], thread.permutation[j]);
-        thread.swaps.push_back(j);
-        add_candidate(thread.permutation[i], i, thread);
-    }
-    for (; !thread.swaps.empty(); thread.swaps.pop_back())
-        std::swap(thread.permutation[thread.swaps.size() - 1],
-                  thread.permutation[thread.swaps.back()]);
+    thread.draw.for_each(node.seed, 0, workspace_.params.max_features,
+                         [&](int32_t feature, int64_t i) {
+                             add_candidate(feature, i, thread);
+                             return true;
+                         });
 }
 
 SearchNode IncrementalSearch::prepare(const SearchNode& node, Thread& thread) {
@@ -191,7 +183,8 @@ void IncrementalSearch::search_remaining(const SearchNode& node, Thread& thread,
     };
     if (binned.n_sparse > 0) thread.entries.collect(node.range, nullptr);
     for (int32_t slot : thread.entries.touched())
-        if (!binned.is_two_valued[slot] || thread.entries.count(slot) < node.range.size())
+        if (!binned.is_two_valued[binned.sparse_features[slot]] ||
+            thread.entries.count(slot) < node.range.size())
             add(binned.sparse_features[slot]);
     for (int32_t i = 0; i < binned.n_dense; ++i) add(binned.dense_features[i]);
     // Nearly always the first will do, so that they are not sorted.
@@ -200,7 +193,7 @@ void IncrementalSearch::search_remaining(const SearchNode& node, Thread& thread,
         const auto [rank, feature] = waiting.back();
         waiting.pop_back();
         const int32_t home = workspace_.feature_home[feature];
-        if (home < 0 && binned.is_two_valued[~home])
+        if (home < 0 && binned.is_two_valued[feature])
             thread.two_valued_search.search(node, &feature, &rank, 1, thread.entries,
                                             thread.features.label_sums, best);
         else
@@ -219,7 +212,7 @@ bool IncrementalSearch::list_movers(const NodeRange& range, const Split& split, 
         thread.entries.collect(range, &thread.slots);
         const bool default_left =
             split.sends_left(workspace_.binned.sparse_default[slot], kMissingU32);
-        const bool is_two_valued = workspace_.binned.is_two_valued[slot];
+        const bool is_two_valued = workspace_.binned.is_two_valued[split.feature];
         for (int64_t i = 0; i < thread.entries.count(slot); ++i)
             if (is_two_valued ||
                 split.sends_left(thread.entries.codes(slot)[i], kMissingU32) != default_left)

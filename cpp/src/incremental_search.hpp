@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "feature_draw.hpp"
 #include "label_totals.hpp"
 #include "ramify/parallel.hpp"
 #include "sparse_entries.hpp"
@@ -60,8 +61,7 @@ class IncrementalSearch {
         LabelTotals label_totals;
         Candidates two_valued, others;
         std::vector<int32_t> slots;
-        std::vector<int32_t> permutation;  // identity between nodes
-        std::vector<int64_t> swaps;
+        FeatureDraw draw;
         std::vector<std::pair<uint64_t, int32_t>> waiting;  // rank, feature
         std::vector<double> sums;                           // of the smaller child's channels
         std::vector<uint32_t> movers;

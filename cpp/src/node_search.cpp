@@ -1,7 +1,6 @@
 #include "node_search.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ramify/random.hpp"
 
@@ -38,11 +37,9 @@ NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& den
       lists(workspace, dense_numeric),
       cuts(guide ? std::make_unique<CutSearch>(workspace, *guide) : nullptr),
       entries(workspace),
-      permutation(workspace.params.max_features < workspace.binned.n_features
-                      ? workspace.binned.n_features
-                      : 0) {
-    std::iota(permutation.begin(), permutation.end(), 0);
-}
+      draw(workspace.params.max_features < workspace.binned.n_features
+               ? workspace.binned.n_features
+               : 0) {}
 
 NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     : workspace_(workspace), team_(team) {
@@ -51,6 +48,7 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     if (workspace.is_incremental) {
         incremental_ = std::make_unique<IncrementalSearch>(workspace, team);
         if (!workspace.channels.is_sparse()) workspace.load({0, workspace.n_rows}, resident_);
+        prepare_small_nodes();
         return;
     }
     const BinnedView& binned = workspace.binned;
@@ -90,6 +88,12 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
                !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
                histogram_min_rows_ <= subtree_rows();
     if (!is_lazy_) workspace.load({0, workspace.n_rows}, resident_);
+    prepare_small_nodes();
+}
+
+void NodeSearch::prepare_small_nodes() {
+    for (int i = 0; i < team_.size() && SmallSearch::knows(workspace_); ++i)
+        small_.push_back(std::make_unique<SmallSearch>(workspace_, cut_guide_.get()));
 }
 
 bool NodeSearch::keeps_whole_lists() const {
@@ -172,13 +176,8 @@ NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_sub
 void NodeSearch::summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
                                     const NodeRange& left, const NodeRange& right, int thread,
                                     NodeTotals& left_totals, NodeTotals& right_totals) {
-    if (incremental_) {
-        incremental_->summarise_children(parent, parent_totals, left, right, store_of(thread),
-                                         thread, left_totals, right_totals);
-        return;
-    }
-    left_totals = summarise(left, thread, false);
-    right_totals = summarise(right, thread, false);
+    incremental_->summarise_children(parent, parent_totals, left, right, store_of(thread), thread,
+                                     left_totals, right_totals);
 }
 
 bool NodeSearch::is_histogram_feature(int32_t feature) const {
@@ -233,20 +232,14 @@ const NodeSearch::Plan& NodeSearch::plan_all(const SearchNode& node, Thread& thr
 const NodeSearch::Plan& NodeSearch::plan_drawn(const SearchNode& node, Thread& thread) const {
     Plan& plan = thread.plan;
     plan.clear();
-    thread.swaps.clear();
-    const int64_t p = workspace_.binned.n_features;
     std::vector<int32_t> slots;
-    for (int64_t i = 0; i < workspace_.params.max_features; ++i) {
-        const int64_t j = i + draw_below(node.seed, i, p - i);
-        std::swap(thread.permutation[i], thread.permutation[j]);
-        thread.swaps.push_back(j);
-        const int32_t feature = thread.permutation[i];
-        if (workspace_.feature_home[feature] < 0)
-            slots.push_back(~workspace_.feature_home[feature]);
-        add_candidate(plan, feature, i, node.range.size());
-    }
-    for (size_t i = thread.swaps.size(); i-- > 0;)
-        std::swap(thread.permutation[i], thread.permutation[thread.swaps[i]]);
+    thread.draw.for_each(node.seed, 0, workspace_.params.max_features,
+                         [&](int32_t feature, int64_t i) {
+                             if (workspace_.feature_home[feature] < 0)
+                                 slots.push_back(~workspace_.feature_home[feature]);
+                             add_candidate(plan, feature, i, node.range.size());
+                             return true;
+                         });
     if (!slots.empty()) thread.entries.collect(node.range, &slots);
     return plan;
 }
@@ -280,20 +273,17 @@ void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t 
 
 // None of the drawn features can split the node: go on drawing, one by one, until one can.
 void NodeSearch::search_remaining(const SearchNode& node, Thread& thread, Split& best) const {
-    const int64_t p = workspace_.binned.n_features;
     if (workspace_.binned.n_sparse > 0) thread.entries.collect(node.range, nullptr);
-    std::vector<int32_t> permutation(p);
-    std::iota(permutation.begin(), permutation.end(), 0);
-    for (int64_t i = 0; i < p && !best.found(); ++i) {
-        std::swap(permutation[i], permutation[i + draw_below(node.seed, i, p - i)]);
-        if (i < workspace_.params.max_features) continue;
-        workspace_.interrupt.check();
-        const int32_t feature = permutation[i];
-        if (workspace_.feature_home[feature] >= 0)
-            thread.features.search_dense(node, feature, i, best);
-        else
-            thread.features.search_sparse(node, feature, i, thread.entries, best);
-    }
+    thread.draw.for_each(node.seed, workspace_.params.max_features, workspace_.binned.n_features,
+                         [&](int32_t feature, int64_t i) {
+                             workspace_.interrupt.check();
+                             if (workspace_.feature_home[feature] >= 0)
+                                 thread.features.search_dense(node, feature, i, best);
+                             else
+                                 thread.features.search_sparse(node, feature, i, thread.entries,
+                                                               best);
+                             return !best.found();
+                         });
 }
 
 Split NodeSearch::find(const SearchNode& node, int thread_id) {
@@ -465,6 +455,7 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
 
 uint64_t NodeSearch::work() const {
     uint64_t total = incremental_ ? incremental_->work() : 0;
+    for (const auto& small : small_) total += small->work();
     for (const auto& thread : threads_)
         total += thread->features.work + thread->histograms.work + thread->list_search.work() +
                  (thread->cuts ? thread->cuts->work() : 0);

@@ -11,6 +11,7 @@
 #include "list_search.hpp"
 #include "presorted.hpp"
 #include "ramify/parallel.hpp"
+#include "small_search.hpp"
 #include "split_search.hpp"
 
 namespace ramify {
@@ -30,7 +31,7 @@ class NodeSearch {
     NodeTotals summarise(const NodeRange& range, int thread, bool is_subtracted);
     // Whether the sums of children are derived from those of their parent, which must be kept.
     bool is_incremental() const { return workspace_.is_incremental; }
-    // Sums of both children of a node that was parted; its own are used up.
+    // Where that is so, the sums of both children of a node that was parted; its own are used up.
     void summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
                             const NodeRange& left, const NodeRange& right, int thread,
                             NodeTotals& left_totals, NodeTotals& right_totals);
@@ -53,6 +54,11 @@ class NodeSearch {
     void split_lists(const NodeRange& range, int thread);
     // The same outside of subtrees, by the whole team; nothing where large nodes have no lists.
     void split_lists_with_team(const NodeRange& range);
+
+    // The search of nodes that are small enough for it, or null.
+    SmallSearch* small_search(const NodeRange& range, int thread) {
+        return !small_.empty() && SmallSearch::is_small(range) ? small_[thread].get() : nullptr;
+    }
 
     // Frees what only large nodes need, before the subtrees are grown.
     void release_large_buffers();
@@ -100,15 +106,15 @@ class NodeSearch {
         ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
         bool is_in_subtree = false;
         PartitionScratch partition;
-        Plan plan;                         // of the node at hand
-        std::vector<int32_t> permutation;  // identity between nodes
-        std::vector<int64_t> swaps;        // what was done to it
+        Plan plan;  // of the node at hand
+        FeatureDraw draw;
     };
     Split new_split() const {
         Split split;
         split.is_exact = workspace_.params.double_precision;
         return split;
     }
+    void prepare_small_nodes();
     bool uses_histograms(int64_t n_rows) const;
     bool is_histogram_feature(int32_t feature) const;
     void add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const;
@@ -144,6 +150,7 @@ class NodeSearch {
     std::unique_ptr<CutGuide> cut_guide_;               // for random cuts only
     std::vector<std::unique_ptr<Thread>> threads_;      // none if the search is incremental
     std::unique_ptr<IncrementalSearch> incremental_;    // else null
+    std::vector<std::unique_ptr<SmallSearch>> small_;   // one per thread, or none
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
     std::unique_ptr<PresortedLists> whole_lists_;  // null unless all nodes have lists

@@ -15,11 +15,10 @@ struct RandomCut {
     uint32_t left_code = 0;  // codes up to it go left
     double value = 0.0;
 
-    // The drawn value where it parts the codes, else midway between them.
-    double threshold_between(const BinnedView& binned, int32_t feature, uint32_t left_max,
-                             uint32_t right_min) const {
-        const double high = binned.bin_high[binned.bin_offsets[feature] + left_max];
-        const double low = binned.bin_low[binned.bin_offsets[feature] + right_min];
+    // The drawn value where it parts the bins, else midway between them.
+    double threshold(const BinnedView& binned, int32_t feature) const {
+        const int64_t bin = binned.bin_offsets[feature] + left_code;
+        const double high = binned.bin_high[bin], low = binned.bin_low[bin + 1];
         return value >= high && value < low ? value : midpoint(high, low);
     }
 };

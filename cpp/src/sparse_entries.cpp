@@ -25,7 +25,7 @@ SparseEntries::SparseEntries(const Workspace& workspace)
     entries_per_row_ = static_cast<double>(binned.sparse_indptr[binned.n_rows]) / binned.n_rows;
     has_codes_ = !workspace.is_incremental;
     for (int32_t slot = 0; slot < binned.n_sparse; ++slot)
-        has_codes_ |= !binned.is_two_valued[slot];
+        has_codes_ |= !binned.is_two_valued[binned.sparse_features[slot]];
 }
 
 template <typename Visit>

@@ -136,15 +136,6 @@ void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, u
     const auto split_at = std::upper_bound(column_.codes.begin(), column_.codes.end(), left_code);
     const size_t first_right = split_at - column_.codes.begin();
     const bool default_left = column_.n_default > 0 && column_.default_code <= left_code;
-    const bool default_right = column_.n_default > 0 && !default_left;
-    uint32_t left_max = first_right > 0 ? column_.codes[first_right - 1] : column_.default_code;
-    if (default_left) left_max = std::max(left_max, column_.default_code);
-    uint32_t right_min =
-        first_right < column_.n_groups() ? column_.codes[first_right] : column_.default_code;
-    if (default_right) right_min = std::min(right_min, column_.default_code);
-    const double threshold =
-        cut.threshold_between(workspace_.binned, feature, left_max, right_min);
-
     const uint32_t begin = default_left ? column_.begin_of(first_right) : 0;
     const uint32_t stop =
         default_left ? static_cast<uint32_t>(column_.order.size()) : column_.begin_of(first_right);
@@ -158,9 +149,9 @@ void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, u
                         const bool missing_left = column_.missing.empty()
                                                       ? 2 * n_left >= n
                                                       : with_missing != default_left;
-                        keep_numeric(node, feature, rank, gain, left_max, right_min, n_left,
+                        keep_numeric(node, feature, rank, gain, left_code, left_code + 1, n_left,
                                      missing_left, best);
-                        best.threshold = threshold;
+                        best.threshold = cut.threshold(workspace_.binned, feature);
                     });
     }
 }

@@ -100,8 +100,8 @@ void TwoValuedSearch::keep(const SearchNode& node, size_t column, double gain, S
         best.threshold = 0.0;
         best.category_words.assign(1, 1);  // code 0 goes left, code 1 right
     } else if (workspace_.params.random_cuts) {
-        best.threshold = draw_random_cut(binned, feature, node.seed, 0, 1)
-                             .threshold_between(binned, feature, 0, 1);
+        best.threshold =
+            draw_random_cut(binned, feature, node.seed, 0, 1).threshold(binned, feature);
     } else {
         const int64_t offset = binned.bin_offsets[feature];
         best.threshold = midpoint(binned.bin_high[offset], binned.bin_low[offset + 1]);

@@ -11,9 +11,6 @@ namespace ramify {
 
 namespace {
 
-// Deviations this small a share of the squares they are a difference of are rounding errors: of
-// the float32 channels (6e-8, squared), and of the sums.
-constexpr double kRoundingShare = 1e-12;
 // Sums are made of partial sums over this many rows, which keeps their rounding errors few.
 constexpr int64_t kChunk = 256;
 
@@ -25,12 +22,6 @@ bool chooses_incremental(const BinnedView& binned, const ChannelsView& channels)
     if (channels.is_sparse()) return true;
     return channels.policy != HessianPolicy::per_channel && binned.n_sparse > 0 &&
            binned.n_sparse >= kSparsePerDense * binned.n_dense;
-}
-
-// Sum of squared deviations from the mean; all three are sums of weighted values.
-double deviations(double square, double sum, double weight) {
-    const double result = square - sum * sum / weight;
-    return result > kRoundingShare * square ? result : 0.0;
 }
 
 // Left items move forward in place, right ones behind them, both stable. Every item is stored on
@@ -273,7 +264,7 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
         for (int k = 0; k < lanes; ++k) {
             totals.gradient[block * lanes + k] = sum[k];
             totals.norm += sum[k] * sum[k];
-            totals.impurity += deviations(square[k], sum[k], totals.weight);
+            totals.impurity += deviations(square[k], sum[k] * sum[k] / totals.weight);
             if (params.l2_regularization == 0.0)
                 totals.mean[block * lanes + k] = static_cast<float>(sum[k] / totals.weight);
         }
@@ -319,7 +310,7 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
             totals.hessian[at] = weight[k];
             all_weights += weight[k];
             if (weight[k] <= 0.0) continue;
-            totals.impurity += deviations(square[k], sum[k], weight[k]);
+            totals.impurity += deviations(square[k], sum[k] * sum[k] / weight[k]);
             if (params.l2_regularization == 0.0)
                 totals.mean[at] = static_cast<float>(sum[k] / weight[k]);
             totals.base_score += sum[k] * sum[k] / (weight[k] + params.l2_regularization);
@@ -461,8 +452,7 @@ void NodeTotals::set(const NodeRange& range, double weight_sum, double square_su
     weight = weight_sum;
     square = square_sum;
     norm = norm_of_sum;
-    const double deviation = square - norm / weight;
-    impurity = deviation > kRoundingShare * square ? deviation : 0.0;
+    impurity = deviations(square, norm / weight);
     base_score = norm / (weight + l2_regularization);
 }
 

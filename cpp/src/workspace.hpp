@@ -20,6 +20,16 @@ constexpr int64_t kAddsPerCheck = 4096;
 // A pass over rows asks after this many of them.
 constexpr int64_t kRowsPerCheck = 1 << 16;
 
+// Deviations this small a share of the squares they are a difference of are rounding errors: of
+// the float32 channels (6e-8, squared), and of the sums.
+constexpr double kRoundingShare = 1e-12;
+
+// Sum of squared deviations from the mean: the sum of squares minus what the mean explains of it.
+inline double deviations(double square, double explained) {
+    const double result = square - explained;
+    return result > kRoundingShare * square ? result : 0.0;
+}
+
 struct NodeRange {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }

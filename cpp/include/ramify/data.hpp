@@ -22,6 +22,7 @@ struct BinnedView {
     const int64_t* bin_offsets = nullptr;     // (n_features + 1,)
     const double* bin_low = nullptr;          // (bins,) smallest training value in the bin
     const double* bin_high = nullptr;         // (bins,) largest training value in the bin
+    const uint8_t* is_two_valued = nullptr;   // (n_features,) two bins at most, never missing
     // Dense features, four to a tile: codes[tile][row][lane].
     int32_t n_dense = 0;
     const int32_t* dense_features = nullptr;  // (n_dense,)
@@ -34,7 +35,6 @@ struct BinnedView {
     const int64_t* sparse_indptr = nullptr;    // (n_rows + 1,)
     const int32_t* sparse_slot = nullptr;      // index into sparse_features, ascending in a row
     const uint32_t* sparse_code = nullptr;
-    const uint8_t* is_two_valued = nullptr;  // (n_sparse,) two bins at most, never missing
     // All rows in the order of every dense numeric feature, as list entries (kernels.hpp), or
     // null: [feature][n_rows], at most kMostOrderedRows rows.
     const uint32_t* row_orders = nullptr;

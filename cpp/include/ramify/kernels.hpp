@@ -115,6 +115,14 @@ struct SubsetTask {
     float* norms = nullptr;  // IN OUT (2^(n_rows - 1),), zeros at first
 };
 
+// products[i * kMostProductRows + j] = the inner product of rows i and j <= i, in double precision.
+constexpr int kMostProductRows = 8;
+struct ProductTask {
+    Blocks gradient;             // IN
+    int n_rows = 0;              // at most kMostProductRows
+    double* products = nullptr;  // OUT
+};
+
 // Moves the entries of the left child to the front, the others behind them, both in order.
 // moves[row]: the row's place in its child, plus kRightChild if it goes right.
 struct ListSplitTask {
@@ -307,6 +315,7 @@ struct Kernels {
     float (*best_of_list)(const ListBestTask&);
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
+    void (*row_products)(const ProductTask&);
     void (*sum_columns)(const ColumnsTask&);
     void (*code_ranges)(const CodeRangeTask&);
     bool (*draw_cuts)(const CutTask&);
