@@ -236,6 +236,7 @@ class Grower {
         stack[0].range = subtree.range;
         stack[0].depth = subtree.depth;
         stack[0].seed = subtree.seed;
+        subtree.nodes.reserve(2 * subtree.range.size());
         subtree.nodes.emplace_back();
         search_.start_subtree(subtree.range, thread);
         stack[0].totals = search_.summarise(subtree.range, thread, false);

@@ -235,10 +235,11 @@ class TreeStructure:
             name: np.concatenate([getattr(structure, name) for structure in structures])
             for name in _SPLIT_ARRAYS
         }
-        shift = np.repeat(np.cumsum([0, *n_words[:-1]]), n_nodes)
-        nodes["category_offset"] = np.where(
-            nodes["category_offset"] >= 0, nodes["category_offset"] + shift, np.int64(-1)
-        )
+        if any(n_words):
+            shift = np.repeat(np.cumsum([0, *n_words[:-1]]), n_nodes)
+            nodes["category_offset"] = np.where(
+                nodes["category_offset"] >= 0, nodes["category_offset"] + shift, np.int64(-1)
+            )
         sizes = [np.diff(structure.tree_offsets) for structure in structures]
         return replace(
             structures[0].without_statistics(),

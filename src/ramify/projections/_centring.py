@@ -42,6 +42,8 @@ class CentredValues:
         The weights of the means.
     scale : float64 ndarray of shape (n_rows,) or (n_rows, n_channels), optional
         Factors of the centred entries.
+    means : float64 ndarray of shape (n_channels,), optional
+        Those of the values, if they are known.
     """
 
     def __init__(
@@ -50,10 +52,11 @@ class CentredValues:
         observed: NDArray[np.bool_] | None = None,
         weights: NDArray[np.float64] | None = None,
         scale: NDArray[np.float64] | None = None,
+        means: NDArray[np.float64] | None = None,
     ) -> None:
         self.values = values
         self.observed = observed
-        self.means = channel_means(values, observed, weights)
+        self.means = channel_means(values, observed, weights) if means is None else means
         self.scale = scale[:, np.newaxis] if scale is not None and scale.ndim == 1 else scale
         self.stays_sparse = (
             sparse.issparse(values)
@@ -67,13 +70,14 @@ class CentredValues:
         n_rows, n_channels = self.values.shape
         return n_rows, n_channels
 
-    def matmul(self, matrix: Matrix) -> NDArray[np.float64]:
+    def matmul(self, matrix: Matrix) -> NDArray[np.floating[Any]]:
         """Return ``Z @ matrix``, of shape (n_rows, n_components)."""
         if self.stays_sparse:
-            product = self.values @ matrix
+            # In the precision of the values, whose entries would be copied otherwise.
+            product = self.values @ matrix.astype(self.values.dtype)
             if sparse.issparse(product):
                 product = product.toarray()
-            product = product - self.means @ matrix
+            product = product - (self.means @ matrix).astype(product.dtype)
             return product if self.scale is None else self.scale * product
         product = np.empty((self.shape[0], matrix.shape[1]))
         for rows, block in self.blocks():

@@ -131,9 +131,16 @@ def _sparse_range(
         channels, data = channels[stored], data[stored]
         n_present = np.broadcast_to(present.sum(axis=0), n_channels)
     low, high = np.full(n_channels, np.inf), np.full(n_channels, -np.inf)
-    np.minimum.at(low, channels, data)
-    np.maximum.at(high, channels, data)
-    has_implicit_zero = np.bincount(channels, minlength=n_channels) < n_present
+    # A row for every channel, with its stored values side by side.
+    at = channels, np.arange(channels.size)
+    stored_values = sparse.coo_array((data, at), shape=(n_channels, channels.size)).tocsr()
+    n_stored = np.diff(stored_values.indptr)
+    is_stored = n_stored > 0
+    if is_stored.any():
+        starts = stored_values.indptr[:-1][is_stored]
+        low[is_stored] = np.minimum.reduceat(stored_values.data, starts)
+        high[is_stored] = np.maximum.reduceat(stored_values.data, starts)
+    has_implicit_zero = n_stored < n_present
     low[has_implicit_zero] = np.minimum(low[has_implicit_zero], 0)
     high[has_implicit_zero] = np.maximum(high[has_implicit_zero], 0)
     return low, high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ramify.projections._channel_statistics import varying_channels
+from ramify.projections._channel_statistics import channel_means, varying_channels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -164,6 +164,15 @@ class ProjectionContext:
     def varying_channels(self) -> NDArray[np.bool_]:
         """Mask of shape (n_channels,): neither constant nor entirely unobserved."""
         return varying_channels(self.values, self.observed, self.weights)
+
+    @property
+    def channel_means(self) -> NDArray[np.float64]:
+        """Weighted means of the observed values, of shape (n_channels,)."""
+        return np.asarray(
+            self.remember(
+                "channel_means", lambda: channel_means(self.values, self.observed, self.weights)
+            )
+        )
 
     @property
     def varying_outputs(self) -> NDArray[np.bool_]:

@@ -149,6 +149,7 @@ class View:
         values: Values,
         observed: NDArray[np.bool_] | None = None,
         weights: NDArray[np.float64] | None = None,
+        means: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float32]:
         """Show `values` through this view.
 
@@ -165,6 +166,8 @@ class View:
             All entries are observed by default.
         weights : float64 ndarray of shape (n_rows,) or (n_rows, n_source_channels), optional
             All weights are 1 by default.
+        means : float64 ndarray of shape (n_source_channels,), optional
+            Weighted means of the values, if they are known.
 
         Returns
         -------
@@ -190,7 +193,7 @@ class View:
             scale = np.divide(
                 weights, row_weights, out=np.zeros(weights.shape), where=row_weights > 0
             )
-        mixed = CentredValues(values, observed, weights, scale).matmul(self.matrix)
+        mixed = CentredValues(values, observed, weights, scale, means).matmul(self.matrix)
         return np.ascontiguousarray(mixed, dtype=np.float32)
 
     def apply_observed(self, observed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

@@ -1,13 +1,10 @@
-"""Choose the view of the outputs and the number of features by out-of-bag error.
+"""Choose the view of the outputs and the number of features by their score out of bag.
 
-The candidates race: all of them grow a few trees on the same bootstrap samples, the better ones
-go on with more, until one is left or the budget is spent. The budget counts the additions of the
-split search, not seconds, so that the same seed makes the same choice everywhere.
-
-Small forests are compared by what they would be worth with all their trees. With e_i the squared
-error of the mean of the m_i trees that did not see row i, and s_i the mean of their own squared
-errors, the error of T such trees is estimated without bias by s_i - v_i + v_i / T, where
-v_i = (s_i - e_i) m_i / (m_i - 1) is the variance between trees.
+The candidates race: all of them grow a few trees on the same bootstrap samples, the better half
+goes on with twice as many, until one is left or the budget is spent. The budget counts the
+additions of the split search, not seconds, so that the same seed makes the same choice everywhere.
+Labels are scored by how well they are ranked (LRAP), all else by the share of the variance that is
+explained.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ramify.metrics import label_ranking_average_precision_score
 from ramify.projections import Gaussian, Projection, SparseRademacher, Subsample
 from ramify.training.channels import output_scaling
 from ramify.training.forest import ForestGrower, ForestSettings, Member
@@ -30,9 +28,9 @@ if TYPE_CHECKING:
     from ramify.training.data import TrainingData
 
 #: Trees of every candidate in the first round; each round doubles them and halves the candidates.
-_FIRST_TREES = 4
+_FIRST_TREES = 12
 #: What the race may cost, in units of the forest without a projection.
-_BUDGET = 1.0
+_BUDGET = 4.0
 #: Rows on which candidates are compared.
 _MOST_ROWS = 4096
 
@@ -46,8 +44,8 @@ class Candidate:
     projection : Projection or None
     max_features : int
     members : list of Member
-    error : float
-        Estimate for the whole forest, relative to predicting the mean.
+    score : float
+        Out of bag; greater is better.
     work : int
         Additions spent on its trees.
     """
@@ -55,7 +53,7 @@ class Candidate:
     projection: Projection | None
     max_features: int
     members: list[Member] = field(default_factory=list)
-    error: float = np.inf
+    score: float = -np.inf
     work: int = 0
 
     def describe(self) -> dict[str, Any]:
@@ -64,7 +62,7 @@ class Candidate:
             "projection": "None" if self.projection is None else repr(self.projection),
             "max_features": self.max_features,
             "n_trees": len(self.members),
-            "error": self.error,
+            "score": self.score,
             "work": self.work,
         }
 
@@ -122,7 +120,7 @@ class Race:
         n_rows = data.n_rows
         rng = np.random.default_rng([*entropy, 2**33])
         some = rng.permutation(n_rows)[:_MOST_ROWS] if n_rows > _MOST_ROWS else np.arange(n_rows)
-        self._score = ForestError(data, settings, np.sort(some))
+        self._score = OutOfBagScore(data, settings, np.sort(some))
         self.tried = candidates(settings, data.targets.schema.n_outputs, data.features.n_features)
 
     def run(self) -> Candidate:
@@ -143,7 +141,7 @@ class Race:
                 if budget == np.inf:
                     per_tree = candidate.work / len(candidate.members)
                     budget = _BUDGET * per_tree * self._settings.n_estimators
-            left = sorted(left, key=lambda each: each.error)[: max(1, len(left) // 2)]
+            left = sorted(left, key=lambda each: -each.score)[: max(1, len(left) // 2)]
             is_spent = sum(each.work for each in self.tried) > budget
             if is_spent or 2 * n_trees > self._settings.n_estimators:
                 break
@@ -161,18 +159,18 @@ class Race:
             candidate.members.append(member)
             candidate.work += member.work
             self._on_tree()
-        candidate.error = self._score(candidate.members, self._n_threads)
+        candidate.score = self._score(candidate.members, self._n_threads)
 
 
-class ForestError:
-    """Estimates the squared error of a whole forest from a few of its trees.
+class OutOfBagScore:
+    """Scores trees by what they say together of rows that they did not see.
 
     Parameters
     ----------
     data : TrainingData
     settings : ForestSettings
     rows : ndarray of shape (n_rows,)
-        Training rows to compare on.
+        Training rows to score on.
     """
 
     def __init__(
@@ -184,34 +182,16 @@ class ForestError:
         self._scale = float(np.sum((scaling.moments.std * scaling.factors) ** 2)) or 1.0
         self._data = data
         self._rows = rows
-        self._n_estimators = settings.n_estimators
         outputs = data.outputs
         self._truth: Any = outputs.values[rows]
-        self._weights = self._entry_weights()
-
-    def _entry_weights(self) -> NDArray[np.float64]:
-        """Weights of entries times squared factors, of shape (n_rows or 1, n_channels)."""
-        outputs = self._data.outputs
-        weights = self._factors[None, :] ** 2
-        if outputs.weights is not None:
-            by_row = outputs.weights[self._rows]
-            weights = weights * (by_row[:, None] if by_row.ndim == 1 else by_row)
-        if outputs.observed is not None:
-            weights = weights * outputs.observed[self._rows]
-        return weights
-
-    def _squares(self, predicted: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Sum the weighted squared errors of each row."""
-        weights = self._weights if self._weights.shape[0] == 1 else self._weights[rows]
-        difference = predicted - self._truth[rows]
-        if not isinstance(difference, np.ndarray):
-            if weights.shape[0] == 1:
-                return np.asarray(difference.power(2) @ weights[0])
-            return np.asarray(difference.power(2).multiply(weights).sum(axis=1)).ravel()
-        return np.asarray((np.nan_to_num(difference) ** 2 * weights).sum(axis=1))
+        self._ranks_labels = (
+            data.targets.schema.kind == "multilabel"
+            and outputs.observed is None
+            and (outputs.weights is None or outputs.weights.ndim == 1)
+        )
 
     def __call__(self, members: list[Member], n_threads: int) -> float:
-        """Estimate the error of a forest of all its trees, relative to predicting the mean.
+        """Score some trees; greater is better.
 
         Parameters
         ----------
@@ -219,10 +199,10 @@ class ForestError:
         n_threads : int
         """
         n_rows = self._rows.size
-        is_sparse = self._data.outputs.is_sparse
         shape = (n_rows, self._data.outputs.n_channels)
+        is_sparse = self._data.outputs.is_sparse
         total: Any = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
-        own, n_trees = np.zeros(n_rows), np.zeros(n_rows)
+        n_trees = np.zeros(n_rows)
         for member in members:
             outside = np.ones(self._data.n_rows, np.bool_)
             outside[member.forest.leaf_rows] = False
@@ -238,17 +218,42 @@ class ForestError:
                 total = total + spread @ predicted
             else:
                 total[at] += np.nan_to_num(predicted)
-            own[at] += self._squares(predicted, at)
             n_trees[at] += 1
-        known = np.flatnonzero(n_trees >= 2)
+        known = np.flatnonzero(n_trees)
         if not known.size:
-            return float("inf")
-        count = n_trees[known]
+            return -np.inf
         if is_sparse:
-            mean: Any = sparse.diags_array(1.0 / count) @ total[known]
+            mean: Any = sparse.diags_array(1.0 / n_trees[known]) @ total[known]
         else:
-            mean = total[known] / count[:, None]
-        together, own = self._squares(mean, known), own[known] / count
-        variance = (own - together) * count / (count - 1)
-        estimate = own - variance + variance / self._n_estimators
-        return float(estimate.mean() / self._scale)
+            mean = total[known] / n_trees[known, None]
+        return self._ranking(mean, known) if self._ranks_labels else self._fit(mean, known)
+
+    def _ranking(self, predicted: Any, at: NDArray[np.intp]) -> float:
+        """Score a ranking of the labels, where a row has any."""
+        truth, weights = self._truth[at], self._data.outputs.weights
+        has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
+        if not has_labels.any():
+            return self._fit(predicted, at)
+        return label_ranking_average_precision_score(
+            truth[has_labels],
+            predicted[has_labels],
+            sample_weight=None if weights is None else weights[self._rows[at]][has_labels],
+        )
+
+    def _fit(self, predicted: Any, at: NDArray[np.intp]) -> float:
+        """Share of the variance that is explained, of all outputs together."""
+        outputs, rows = self._data.outputs, self._rows[at]
+        weights = self._factors[None, :] ** 2
+        if outputs.weights is not None:
+            by_row = outputs.weights[rows]
+            weights = weights * (by_row[:, None] if by_row.ndim == 1 else by_row)
+        if outputs.observed is not None:
+            weights = weights * outputs.observed[rows]
+        difference = predicted - self._truth[at]
+        if isinstance(difference, np.ndarray):
+            squares = np.nan_to_num(difference) ** 2 * weights
+        elif weights.shape[0] == 1:
+            squares = difference.power(2) @ weights[0]
+        else:
+            squares = difference.power(2).multiply(weights)
+        return 1.0 - float(squares.sum()) / at.size / self._scale

@@ -128,6 +128,7 @@ def make_channels(
     view: View,
     values: Scaled | None,
     counts: NDArray[np.int64] | None = None,
+    means: NDArray[np.float64] | None = None,
 ) -> Channels:
     """Show the scaled targets through a view.
 
@@ -140,13 +141,15 @@ def make_channels(
         Those of the context that the view was drawn from; None if the view was not drawn.
     counts : ndarray of shape (n_rows,), optional
         How often each row counts, once by default.
+    means : ndarray of shape (n_channels,), optional
+        Those of `values`, if they are known.
     """
     targets = data.targets
     row_weights = _row_weights(data, view, counts)
     if view.mixes:
         if values is None:
             raise ValueError("A view that mixes channels needs the values it was drawn from.")
-        channels = view.apply(values, targets.observed, data.weights)
+        channels = view.apply(values, targets.observed, data.weights, means)
         if row_weights is not None:
             channels = channels * row_weights[:, None]
         return Channels(channels, row_weights, None)

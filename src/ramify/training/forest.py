@@ -88,7 +88,8 @@ class ForestGrower:
     def context(self) -> ProjectionContext:
         """What the projection draws from."""
         context = make_context(self.data, self.scaling, self._rng(_FOREST_STREAM))
-        _ = context.varying_channels
+        # Once, before there are threads.
+        _ = context.varying_channels, context.channel_means
         return context
 
     @property
@@ -152,8 +153,10 @@ class ForestGrower:
         else:
             shared = self.settings.projection_scope == "forest"
             view = self._forest_view if shared else self._draw(t, rng)
-            values = None if self._projection is None else self.context.values
-            channels = make_channels(self.data, self.scaling, view, values, counts)
+            values = means = None
+            if self._projection is not None:
+                values, means = self.context.values, self.context.channel_means
+            channels = make_channels(self.data, self.scaling, view, values, counts, means)
             grown = grow_on_channels(self.data, self.scaling, channels, params, rows)
             seen = view.seen
             updated = np.ones(seen.size, np.bool_) if view.updated is None else view.updated
