@@ -1,10 +1,14 @@
-"""Choose the view of the outputs and the number of features by their score out of bag.
+"""Choose the view of the outputs and the number of features by what trees say out of bag.
 
-The candidates race: all of them grow a few trees on the same bootstrap samples, the better half
-goes on with twice as many, until one is left or the budget is spent. The budget counts the
-additions of the split search, not seconds, so that the same seed makes the same choice everywhere.
-Labels are scored by how well they are ranked (LRAP), all else by the share of the variance that is
-explained.
+The candidates race in two rounds. All of them grow a few trees on the same bootstrap samples, and
+are compared by the error that they would come to with all their trees. The better half goes on to
+half of the trees, and the best score wins: labels are scored by how well they are ranked (LRAP),
+all else by the share of the variance that is explained. What the race may cost counts additions of
+the split search, not seconds, so that the same seed makes the same choice everywhere.
+
+With e_i the squared error of the mean of the m_i trees that did not see row i, and s_i the mean of
+their own squared errors, the error of T such trees is estimated without bias by
+s_i - v_i + v_i / T, where v_i = (s_i - e_i) m_i / (m_i - 1) is the variance between trees.
 """
 
 from __future__ import annotations
@@ -27,10 +31,10 @@ if TYPE_CHECKING:
 
     from ramify.training.data import TrainingData
 
-#: Trees of every candidate in the first round; each round doubles them and halves the candidates.
+#: Trees of every candidate in the first round.
 _FIRST_TREES = 12
 #: What the race may cost, in units of the forest without a projection.
-_BUDGET = 4.0
+_BUDGET = 8.0
 #: Rows on which candidates are compared.
 _MOST_ROWS = 4096
 
@@ -44,8 +48,10 @@ class Candidate:
     projection : Projection or None
     max_features : int
     members : list of Member
+    error : float
+        Estimate for the whole forest after the first round, relative to predicting the mean.
     score : float
-        Out of bag; greater is better.
+        After the second round; greater is better.
     work : int
         Additions spent on its trees.
     """
@@ -53,6 +59,7 @@ class Candidate:
     projection: Projection | None
     max_features: int
     members: list[Member] = field(default_factory=list)
+    error: float = np.inf
     score: float = -np.inf
     work: int = 0
 
@@ -62,6 +69,7 @@ class Candidate:
             "projection": "None" if self.projection is None else repr(self.projection),
             "max_features": self.max_features,
             "n_trees": len(self.members),
+            "error": self.error,
             "score": self.score,
             "work": self.work,
         }
@@ -125,28 +133,29 @@ class Race:
 
     def run(self) -> Candidate:
         """Let the candidates race and give the winner."""
-        left = list(self.tried)
-        n_trees = min(_FIRST_TREES, self._settings.n_estimators)
-        budget = np.inf
-        while len(left) > 1:
-            for candidate in left:
-                spent = sum(each.work for each in self.tried)
-                # Every candidate but the first must fit into what is left of the budget.
-                if not candidate.members and candidate is not self.tried[0]:
-                    first = self.tried[0]
-                    expected = first.work / len(first.members) * n_trees
-                    if spent + expected > budget:
-                        continue
+        n_estimators = self._settings.n_estimators
+        n_trees = min(_FIRST_TREES, n_estimators)
+        first = self.tried[0]
+        self._grow(first, n_trees)
+        budget = _BUDGET * first.work / n_trees * n_estimators
+        for candidate in self.tried[1:]:
+            if self._spent + first.work <= budget:
                 self._grow(candidate, n_trees)
-                if budget == np.inf:
-                    per_tree = candidate.work / len(candidate.members)
-                    budget = _BUDGET * per_tree * self._settings.n_estimators
-            left = sorted(left, key=lambda each: -each.score)[: max(1, len(left) // 2)]
-            is_spent = sum(each.work for each in self.tried) > budget
-            if is_spent or 2 * n_trees > self._settings.n_estimators:
-                break
-            n_trees *= 2
-        return left[0]
+        grown = [candidate for candidate in self.tried if candidate.members]
+        for candidate in grown:
+            candidate.error = self._score.error(candidate.members, self._n_threads)
+        grown.sort(key=lambda each: each.error)
+        finalists = grown[: max(1, len(grown) // 2)]
+        n_trees = max(n_trees, n_estimators // 2)
+        for candidate in finalists if len(finalists) > 1 else []:
+            if candidate is finalists[0] or self._spent <= budget:
+                self._grow(candidate, n_trees)
+                candidate.score = self._score(candidate.members, self._n_threads)
+        return max(finalists, key=lambda each: each.score)
+
+    @property
+    def _spent(self) -> int:
+        return sum(candidate.work for candidate in self.tried)
 
     def _grow(self, candidate: Candidate, n_trees: int) -> None:
         tree = replace(
@@ -159,7 +168,27 @@ class Race:
             candidate.members.append(member)
             candidate.work += member.work
             self._on_tree()
-        candidate.score = self._score(candidate.members, self._n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Vote:
+    """What some trees say of rows that they did not see.
+
+    Attributes
+    ----------
+    at : ndarray of shape (n_known,)
+        Places of the rows that at least one of the trees did not see.
+    n_trees : ndarray of shape (n_known,)
+        How many did not.
+    mean : ndarray or csr_array of shape (n_known, n_channels)
+    own : ndarray of shape (n_known,)
+        Mean of the trees' own squared errors.
+    """
+
+    at: NDArray[np.intp]
+    n_trees: NDArray[np.float64]
+    mean: Any
+    own: NDArray[np.float64]
 
 
 class OutOfBagScore:
@@ -182,6 +211,7 @@ class OutOfBagScore:
         self._scale = float(np.sum((scaling.moments.std * scaling.factors) ** 2)) or 1.0
         self._data = data
         self._rows = rows
+        self._n_estimators = settings.n_estimators
         outputs = data.outputs
         self._truth: Any = outputs.values[rows]
         self._ranks_labels = (
@@ -189,6 +219,25 @@ class OutOfBagScore:
             and outputs.observed is None
             and (outputs.weights is None or outputs.weights.ndim == 1)
         )
+
+    def error(self, members: list[Member], n_threads: int) -> float:
+        """Estimate the error of a forest of all its trees, relative to predicting the mean.
+
+        Parameters
+        ----------
+        members : list of Member
+            Some of its trees.
+        n_threads : int
+        """
+        vote = self._vote(members, n_threads)
+        kept = vote.n_trees >= 2
+        if not kept.any():
+            return np.inf
+        together, own, n_trees = self._squares(vote.mean, vote.at), vote.own, vote.n_trees
+        together, own, n_trees = together[kept], own[kept], n_trees[kept]
+        variance = (own - together) * n_trees / (n_trees - 1)
+        estimate = own - variance + variance / self._n_estimators
+        return float(estimate.mean() / self._scale)
 
     def __call__(self, members: list[Member], n_threads: int) -> float:
         """Score some trees; greater is better.
@@ -198,11 +247,27 @@ class OutOfBagScore:
         members : list of Member
         n_threads : int
         """
+        vote = self._vote(members, n_threads)
+        if not vote.at.size:
+            return -np.inf
+        if self._ranks_labels:
+            truth, weights = self._truth[vote.at], self._data.outputs.weights
+            has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
+            if has_labels.any():
+                at = self._rows[vote.at]
+                return label_ranking_average_precision_score(
+                    truth[has_labels],
+                    vote.mean[has_labels],
+                    sample_weight=None if weights is None else weights[at][has_labels],
+                )
+        return 1.0 - float(self._squares(vote.mean, vote.at).mean()) / self._scale
+
+    def _vote(self, members: list[Member], n_threads: int) -> _Vote:
         n_rows = self._rows.size
         shape = (n_rows, self._data.outputs.n_channels)
         is_sparse = self._data.outputs.is_sparse
         total: Any = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
-        n_trees = np.zeros(n_rows)
+        own, n_trees = np.zeros(n_rows), np.zeros(n_rows)
         for member in members:
             outside = np.ones(self._data.n_rows, np.bool_)
             outside[member.forest.leaf_rows] = False
@@ -218,30 +283,18 @@ class OutOfBagScore:
                 total = total + spread @ predicted
             else:
                 total[at] += np.nan_to_num(predicted)
+            own[at] += self._squares(predicted, at)
             n_trees[at] += 1
         known = np.flatnonzero(n_trees)
-        if not known.size:
-            return -np.inf
+        count = n_trees[known]
         if is_sparse:
-            mean: Any = sparse.diags_array(1.0 / n_trees[known]) @ total[known]
+            mean: Any = sparse.diags_array(1.0 / count) @ total[known]
         else:
-            mean = total[known] / n_trees[known, None]
-        return self._ranking(mean, known) if self._ranks_labels else self._fit(mean, known)
+            mean = total[known] / count[:, None]
+        return _Vote(known, count, mean, own[known] / count)
 
-    def _ranking(self, predicted: Any, at: NDArray[np.intp]) -> float:
-        """Score a ranking of the labels, where a row has any."""
-        truth, weights = self._truth[at], self._data.outputs.weights
-        has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
-        if not has_labels.any():
-            return self._fit(predicted, at)
-        return label_ranking_average_precision_score(
-            truth[has_labels],
-            predicted[has_labels],
-            sample_weight=None if weights is None else weights[self._rows[at]][has_labels],
-        )
-
-    def _fit(self, predicted: Any, at: NDArray[np.intp]) -> float:
-        """Share of the variance that is explained, of all outputs together."""
+    def _squares(self, predicted: Any, at: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Sum the weighted squared errors of each row."""
         outputs, rows = self._data.outputs, self._rows[at]
         weights = self._factors[None, :] ** 2
         if outputs.weights is not None:
@@ -251,9 +304,7 @@ class OutOfBagScore:
             weights = weights * outputs.observed[rows]
         difference = predicted - self._truth[at]
         if isinstance(difference, np.ndarray):
-            squares = np.nan_to_num(difference) ** 2 * weights
-        elif weights.shape[0] == 1:
-            squares = difference.power(2) @ weights[0]
-        else:
-            squares = difference.power(2).multiply(weights)
-        return 1.0 - float(squares.sum()) / at.size / self._scale
+            return np.asarray((np.nan_to_num(difference) ** 2 * weights).sum(axis=1))
+        if weights.shape[0] == 1:
+            return np.asarray(difference.power(2) @ weights[0])
+        return np.asarray(difference.power(2).multiply(weights).sum(axis=1)).ravel()
