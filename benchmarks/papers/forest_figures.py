@@ -2,7 +2,8 @@
 
 - ``size``: LRAP of a single tree and of forests against the size m of a Gaussian view of
   delicious' labels, one view for the forest (Alg. 1) and one per tree (Alg. 2): Figure 1 of 001.
-- ``features``: LRAP against the number k of features, for several m: Figures 2 and 4.
+- ``features``: LRAP against the number k of features, for several m: Figure 4, and Figure 2 with
+  bibtex in the place of data that are not public.
 - ``kinds``: LRAP against m for all kinds of projections: Figure 3.
 - ``saturation``: aRRMSE against the number of trees, random output selections and all targets:
   the saturation curves of 004.
@@ -27,7 +28,7 @@ from ramify import projections
 from ramify.metrics import relative_root_mean_squared_error
 
 SIZES = (1, 2, 4, 7, 15, 25, 50, 100)
-FEATURES = (1, 5, 22, 50, 100, 250, 500)
+FEATURES = {"bibtex": (1, 10, 43, 150, 500, 1836), "delicious": (1, 5, 22, 50, 100, 250, 500)}
 KINDS: dict[str, Callable[[int], projections.Projection]] = {
     "Gaussian": projections.Gaussian,
     "Rademacher": projections.Rademacher,
@@ -83,13 +84,20 @@ def run_features(splits: int, jobs: int) -> Runs:
     """Measure Figures 2 and 4."""
     runs = Runs("forests-figure-features")
     for number in range(splits):
-        parts = _delicious(number)
-        for size in (None, 1, 7, 14):
-            view = None if size is None else projections.Gaussian(size)
-            for k in FEATURES:
-                key = {"size": size, "k": k, "split": number}
-                _measure(runs, key, parts, jobs, projection=view, max_features=k)
+        for name, widths in FEATURES.items():
+            parts = random_split(name, TABLE_1[name]["n_train"], number)
+            for size in _small_sizes(name):
+                view = None if size is None else projections.Gaussian(size)
+                for k in widths:
+                    key = {"data": name, "size": size, "k": k, "split": number}
+                    _measure(runs, key, parts, jobs, projection=view, max_features=k)
     return runs
+
+
+def _small_sizes(name: str) -> tuple[int | None, ...]:
+    """All labels, and 1, ln d and 2 ln d combinations of them."""
+    log = round(np.log(REAL_DATA[name].d))
+    return None, 1, log, 2 * log
 
 
 def run_kinds(splits: int, jobs: int) -> Runs:
@@ -162,14 +170,14 @@ def draw_size(runs: Runs, axes: Any) -> None:
 
 
 def draw_features(runs: Runs, axes: Any) -> None:
-    """Draw Figure 4."""
-    for size in (None, 1, 7, 14):
-        shown = [_mean(runs, size=size, k=k) for k in FEATURES]
-        axes.plot(FEATURES, shown, "o-", label="all labels" if size is None else f"m = {size}")
-    axes.set(
-        title="delicious, 100 trees", xlabel="features tried per node", ylabel="LRAP", xscale="log"
-    )
-    axes.legend()
+    """Draw Figures 2 and 4."""
+    for axis, (name, widths) in zip(axes, FEATURES.items()):
+        for size in _small_sizes(name):
+            shown = [_mean(runs, data=name, size=size, k=k) for k in widths]
+            axis.plot(widths, shown, "o-", label="all labels" if size is None else f"m = {size}")
+        axis.set(title=f"{name}, 100 trees", xlabel="features tried per node", xscale="log")
+        axis.legend()
+    axes[0].set_ylabel("LRAP")
 
 
 def draw_kinds(runs: Runs, axes: Any) -> None:
@@ -201,7 +209,7 @@ def draw_saturation(runs: Runs, axes: Any) -> None:
 
 FIGURES: dict[str, tuple[Callable[..., Runs], Callable[[Runs, Any], None], tuple[int, int]]] = {
     "size": (run_size, draw_size, (1, 2)),
-    "features": (run_features, draw_features, (1, 1)),
+    "features": (run_features, draw_features, (1, 2)),
     "kinds": (run_kinds, draw_kinds, (1, 1)),
     "saturation": (run_saturation, draw_saturation, (2, 2)),
 }
@@ -213,7 +221,7 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", default=list(FIGURES))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=Path, default=Path("docs/guide/figures"))
     arguments = parser.parse_args()
     import matplotlib
 
