@@ -115,7 +115,8 @@ struct SubsetTask {
     float* norms = nullptr;  // IN OUT (2^(n_rows - 1),), zeros at first
 };
 
-// products[i * kMostProductRows + j] = the inner product of rows i and j <= i, in double precision.
+// products[i * kMostProductRows + j] = the inner product of rows i and j <= i, in double
+// precision.
 constexpr int kMostProductRows = 8;
 struct ProductTask {
     Blocks gradient;             // IN
