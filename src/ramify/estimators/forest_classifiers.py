@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.estimators.fitting import FitsClasses
 from ramify.estimators.forest import ForestEstimator
-from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import defaults, documented
 from ramify.estimators.tree import TreeClassifier, log_probabilities
 from ramify.ingest import (
     Targets,
-    class_weights,
-    combine_weights,
     decode_classes,
-    ingest_class_targets,
     split_probabilities,
 )
 from ramify.training import OutOfBag
 
 
-class ForestClassifier(ClassifierMixin, LabelDecoding, ForestEstimator):
+class ForestClassifier(FitsClasses, ForestEstimator):
     """Base of the forests for classes and labels."""
 
     _member_type = TreeClassifier
@@ -77,44 +73,6 @@ class ForestClassifier(ClassifierMixin, LabelDecoding, ForestEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            Classes or labels; NaN and None are not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        ForestClassifier
-            Itself.
-        """
-        data = self._read_features(X)
-        self._check_decoding()
-        targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets),
-            class_weights(self.class_weight, targets),
-        )
-        self._fit(data, targets, weights)
-        return self
-
-    @property
-    def classes_(self) -> Any:
-        """Classes of the output, or a list of the classes of each output."""
-        check_is_fitted(self)
-        return self._targets.classes_
 
     def predict(self, X: Any) -> Any:
         """Predict classes or labels.

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from ramify import _core
+from ramify.estimators.fitting import FitsNumbers
 from ramify.estimators.forest import ForestEstimator
 from ramify.estimators.parameters import defaults, documented
 from ramify.estimators.tree import TreeRegressor
-from ramify.ingest import Targets, ingest_regression_targets
+from ramify.ingest import Targets
 from ramify.metrics import macro_r2_score
 from ramify.model import channel_row_weights, row_weights
 from ramify.training import OutOfBag
 
 
-class ForestRegressor(RegressorMixin, ForestEstimator):
+class ForestRegressor(FitsNumbers, ForestEstimator):
     """Base of the forests for numbers."""
 
     _member_type = TreeRegressor
@@ -68,28 +68,6 @@ class ForestRegressor(RegressorMixin, ForestEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestRegressor:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            NaN is a target that was not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        ForestRegressor
-            Itself.
-        """
-        data = self._read_features(X)
-        targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "Their predictions are NaN.")
-        self._fit(data, targets, self._read_weights(sample_weight, targets))
-        return self
 
     def _shaped(self, values: Any) -> Any:
         return values[..., 0] if self._targets.is_1d else values

@@ -7,23 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from ramify.estimators.label_decoding import LabelDecoding
+from ramify.estimators.fitting import FitsClasses, FitsNumbers
 from ramify.estimators.parameters import documented
 from ramify.estimators.single_tree import SingleTree
 from ramify.ingest import (
-    class_weights,
-    combine_weights,
-    ingest_class_targets,
-    ingest_regression_targets,
     split_probabilities,
 )
 
 
 @documented
-class TreeRegressor(RegressorMixin, SingleTree):
+class TreeRegressor(FitsNumbers, SingleTree):
     """A regression tree for any number of targets.
 
     The tree splits all targets at once: a split is chosen for the variance it takes off their
@@ -100,28 +94,6 @@ class TreeRegressor(RegressorMixin, SingleTree):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TreeRegressor:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            NaN is a target that was not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        TreeRegressor
-            Itself.
-        """
-        data = self._read_features(X)
-        targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "Their predictions are NaN.")
-        self._fit(data, targets, self._read_weights(sample_weight, targets))
-        return self
-
     def predict(self, X: Any) -> Any:
         """Predict all targets.
 
@@ -140,7 +112,7 @@ class TreeRegressor(RegressorMixin, SingleTree):
 
 
 @documented
-class TreeClassifier(ClassifierMixin, LabelDecoding, SingleTree):
+class TreeClassifier(FitsClasses, SingleTree):
     """A classification tree for one or many class outputs or labels.
 
     What Y holds decides the task: one column with two values (binary) or more (multi-class);
@@ -222,44 +194,6 @@ class TreeClassifier(ClassifierMixin, LabelDecoding, SingleTree):
         self.decoding = decoding
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TreeClassifier:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            Classes or labels; NaN and None are not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        TreeClassifier
-            Itself.
-        """
-        data = self._read_features(X)
-        self._check_decoding()
-        targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets),
-            class_weights(self.class_weight, targets),
-        )
-        self._fit(data, targets, weights)
-        return self
-
-    @property
-    def classes_(self) -> Any:
-        """Classes of the output, or a list of the classes of each output."""
-        check_is_fitted(self)
-        return self._targets.classes_
 
     def _probabilities(self, leaves: NDArray[np.int32]) -> Any:
         values = self._trees.leaves.predict(leaves)

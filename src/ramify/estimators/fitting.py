@@ -1,0 +1,94 @@
+"""How trees and forests are fitted to numbers, and to classes and labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.label_decoding import LabelDecoding
+from ramify.ingest import (
+    BinnedData,
+    Targets,
+    class_weights,
+    combine_weights,
+    ingest_class_targets,
+    ingest_regression_targets,
+)
+
+
+class _Grown(MultiOutputEstimator):
+    if TYPE_CHECKING:  # another base has it
+
+        def _fit(
+            self, data: BinnedData, targets: Targets, weights: NDArray[Any] | None
+        ) -> None: ...
+
+
+class FitsNumbers(RegressorMixin, _Grown):
+    """Trees and forests whose outputs are numbers."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            NaN is a target that was not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+
+        Returns
+        -------
+        self
+        """
+        data = self._read_features(X)
+        targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
+        self._warn_unobserved(targets, "Their predictions are NaN.")
+        self._fit(data, targets, self._read_weights(sample_weight, targets))
+        return self
+
+
+class FitsClasses(ClassifierMixin, LabelDecoding, _Grown):
+    """Trees and forests whose outputs are classes or labels."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Classes or labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+
+        Returns
+        -------
+        self
+        """
+        data = self._read_features(X)
+        self._check_decoding()
+        targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
+        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
+        weights = combine_weights(
+            self._read_weights(sample_weight, targets),
+            class_weights(self.class_weight, targets),
+        )
+        self._fit(data, targets, weights)
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of the output, or a list of the classes of each output."""
+        check_is_fitted(self)
+        return self._targets.classes_
