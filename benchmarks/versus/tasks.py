@@ -57,8 +57,8 @@ TASKS: dict[str, Task] = {
             name="labels",
             settings={
                 "all": {"n_components": None, "n_estimators": 20},
-                "ln-d": {"n_components": "log", "n_estimators": 20},
-                "m-25": {"n_components": 25, "n_estimators": 20},
+                "ln-d": {"n_components": "log", "n_estimators": 100},
+                "m-25": {"n_components": 25, "n_estimators": 100},
             },
             problems=("delicious",),
             metrics=("lrap",),
