@@ -30,7 +30,7 @@ $(VENV)/.bench: $(VENV)/.built
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.built
-	$(PIP) install --editable '.[cli,report]' --no-build-isolation
+	$(PIP) install --editable '.[cli,report,stats]' --no-build-isolation
 	@touch $@
 
 build: $(VENV)/.built

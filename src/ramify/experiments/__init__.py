@@ -11,10 +11,12 @@ from ramify.experiments._baselines import (
     OneModelPerTarget,
     RandomLinearCombinations,
 )
+from ramify.experiments._bootstrap import CorrectedScore
 from ramify.experiments._compare import DEFAULT_METRICS, compare
 from ramify.experiments._comparison import Comparison, Standing
 from ramify.experiments._methods import Method
 from ramify.experiments._results_file import ResultsFileError
+from ramify.experiments._significance import Verdict
 from ramify.experiments._statistics import (
     FriedmanResult,
     average_ranks,
@@ -31,6 +33,7 @@ __all__ = [
     "AllTargets",
     "BestChain",
     "Comparison",
+    "CorrectedScore",
     "FriedmanResult",
     "LabelPowerset",
     "LabelsByRegression",
@@ -40,6 +43,7 @@ __all__ = [
     "RandomLinearCombinations",
     "ResultsFileError",
     "Standing",
+    "Verdict",
     "average_ranks",
     "bootstrap_corrected_score",
     "compare",

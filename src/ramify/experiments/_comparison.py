@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ramify.experiments._bootstrap import CorrectedScore, corrected_score
 from ramify.experiments._problem import Problem
+from ramify.experiments._significance import Verdict, verdicts
 from ramify.experiments._statistics import FriedmanResult, average_ranks, friedman_test
 from ramify.metrics import Metric
 
@@ -261,6 +262,28 @@ class Comparison:
         if complete.shape[0] < 2 or complete.shape[1] < 3:
             return None
         return friedman_test(complete, greater_is_better=chosen.greater_is_better, alpha=alpha)
+
+    def verdicts(self, metric: str | None = None, control: str | None = None) -> list[Verdict]:
+        """Hold every method against one of them, over data sets, outputs and folds.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+        control : str, optional
+            By default the best method without a failure.
+
+        Returns
+        -------
+        list of Verdict
+            Without the control, the best first; empty if the control has a failure.
+        """
+        chosen = self._metric(metric)
+        tested = self.tested_methods(chosen.name)
+        board = [s.method for s in self.leaderboard(chosen.name) if s.method in tested]
+        if control is None and not board:
+            return []
+        return verdicts(self, chosen, control or board[0])
 
     def tested_methods(self, metric: str | None = None) -> list[str]:
         """Return the methods without a failure, which :meth:`friedman` compares."""
