@@ -11,7 +11,7 @@ import typer
 
 from ramify.cli._data import builtin_data, read_data, split_names
 from ramify.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
-from ramify.cli._output import console, messages, show_json, show_table
+from ramify.cli._output import console, messages, short, show_json, show_table
 from ramify.cli._values import parse_time, parse_tuning
 from ramify.experiments import METHODS, Comparison
 from ramify.experiments import compare as compare_methods
@@ -149,7 +149,11 @@ def _show_boards(result: Comparison) -> None:
             f"{m.name.replace('_', ' ')} {'↑' if m.greater_is_better else '↓'}" for m in found
         ]
         rows = [
-            [s.method, s.rank, *(boards[m.name][s.method].score for m in found), s.fit_seconds]
+            [
+                s.method,
+                *map(short, (s.rank, *(boards[m.name][s.method].score for m in found))),
+                short(s.fit_seconds),
+            ]
             for s in first.values()
         ]
         show_table(task, ["method", "mean rank", *arrows, "fit, s"], rows)

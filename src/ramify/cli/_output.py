@@ -17,7 +17,8 @@ messages = Console(stderr=True)
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table; the first column is left-aligned, the others are numbers."""
-    table = Table(title=title, title_justify="left")
+    console.print(title, style="italic", soft_wrap=True)
+    table = Table()
     for number, name in enumerate(header):
         is_first = number == 0
         table.add_column(
@@ -36,14 +37,15 @@ def show_json(value: Any) -> None:
 def shown(value: Any) -> str:
     """Return a value as it stands in a table."""
     if isinstance(value, float):
-        return (
-            "–"
-            if math.isnan(value)
-            else f"{value:.3f}"
-            if 0.01 <= abs(value) < 100
-            else f"{value:.3g}"
-        )
+        return "–" if math.isnan(value) else f"{value:.4g}"
     return str(value)
+
+
+def short(value: float) -> str:
+    """Return a number of three digits, for tables with many columns."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3f}" if 0.01 <= abs(value) < 100 else f"{value:.2g}"
 
 
 def _plain(value: Any) -> Any:

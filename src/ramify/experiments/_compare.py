@@ -11,6 +11,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
@@ -228,7 +229,7 @@ def _with_progress(
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, disable=not verbose) as progress:
+    with Progress(*columns, console=Console(stderr=True), disable=not verbose) as progress:
         bar = progress.add_task("comparing", total=n_all, completed=n_done)
         for row in rows:
             outcome = " failed" if "error" in row else ""
