@@ -4,23 +4,24 @@
 #include <cmath>
 
 #include "bindings/binned.hpp"
+#include "ramify/rule_kernels.hpp"
 #include "ramify/rules.hpp"
 
 namespace ramify::bindings {
 
 namespace {
 
-RuleStatistics view_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
+// `statistics` has a row per row: the gradient and the diagonal, each padded.
+RuleStatistics view_of(const Matrix<double>& statistics, int64_t n_outputs,
                        const std::optional<Vector<double>>& coupling) {
     RuleStatistics view;
-    view.n_rows = length(gradient);
-    require(gradient.shape(1) >= 1 && gradient.shape(1) < INT32_MAX - 16,
-            "there must be at least one output");
-    view.n_outputs = static_cast<int32_t>(gradient.shape(1));
-    require(length(diagonal) == view.n_rows && diagonal.shape(1) == gradient.shape(1),
-            "diagonal must have the shape of gradient");
-    view.gradient = gradient.data();
-    view.diagonal = diagonal.data();
+    view.n_rows = length(statistics);
+    require(n_outputs >= 1 && n_outputs < INT32_MAX - 16, "there must be at least one output");
+    view.n_outputs = static_cast<int32_t>(n_outputs);
+    view.block = padded(n_outputs);
+    require(static_cast<int64_t>(statistics.shape(1)) == 2 * view.block,
+            "statistics must have twice the padded number of outputs as columns");
+    view.values = statistics.data();
     if (coupling) {
         require_length(*coupling, view.n_rows, "coupling");
         view.coupling = coupling->data();
@@ -54,12 +55,12 @@ class Columns {
     RuleColumns columns_;
 };
 
-InducedRule induce(const Columns& columns, const Matrix<double>& gradient,
-                   const Matrix<double>& diagonal, const std::optional<Vector<double>>& coupling,
-                   const Vector<int32_t>& counts, const RuleParams& params) {
+InducedRule induce(const Columns& columns, const Matrix<double>& values, int64_t n_outputs,
+                   const std::optional<Vector<double>>& coupling, const Vector<int32_t>& counts,
+                   const RuleParams& params) {
     const BinnedView& binned = columns.get().binned();
-    const RuleStatistics statistics = view_of(gradient, diagonal, coupling);
-    require(statistics.n_rows == binned.n_rows, "gradient must have a row per row of X");
+    const RuleStatistics statistics = view_of(values, n_outputs, coupling);
+    require(statistics.n_rows == binned.n_rows, "statistics must have a row per row of X");
     require_length(counts, binned.n_rows, "counts");
     check_params(params);
     require(params.max_features >= 1 && params.max_features <= binned.n_features,
@@ -70,11 +71,11 @@ InducedRule induce(const Columns& columns, const Matrix<double>& gradient,
     });
 }
 
-double head_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
+double head_of(const Matrix<double>& values, int64_t n_outputs,
                const std::optional<Vector<double>>& coupling, const Vector<int32_t>& rows,
                const std::optional<Vector<int32_t>>& outputs, const RuleParams& params,
                OutVector<double> head) {
-    const RuleStatistics statistics = view_of(gradient, diagonal, coupling);
+    const RuleStatistics statistics = view_of(values, n_outputs, coupling);
     check_params(params);
     require_range(rows, 0, statistics.n_rows, "rows");
     if (outputs) require_range(*outputs, 0, statistics.n_outputs, "outputs");
@@ -85,6 +86,30 @@ double head_of(const Matrix<double>& gradient, const Matrix<double>& diagonal,
         return find_head(statistics, rows.data(), length(rows),
                          outputs ? outputs->data() : nullptr, static_cast<int32_t>(n_head), params,
                          team, head.data());
+    });
+}
+
+void add_to_scores(const Matrix<double>& labels, OutMatrix<double> scores,
+                   OutMatrix<double> values, bool is_examplewise, const Vector<int32_t>& rows,
+                   const std::optional<Vector<int32_t>>& outputs, const Vector<double>& head,
+                   int n_threads) {
+    require_threads(n_threads);
+    const int64_t n_rows = length(scores), n_outputs = static_cast<int64_t>(scores.shape(1));
+    require(length(labels) == n_rows && static_cast<int64_t>(labels.shape(1)) == n_outputs,
+            "labels must have the shape of scores");
+    require(
+        length(values) == n_rows && static_cast<int64_t>(values.shape(1)) == 2 * padded(n_outputs),
+        "statistics must have twice the padded number of outputs as columns");
+    require_range(rows, 0, n_rows, "rows");
+    if (outputs) require_range(*outputs, 0, n_outputs, "outputs");
+    require_length(head, outputs ? length(*outputs) : n_outputs, "head");
+    const RuleScores to{labels.data(), scores.data(), values.data(),
+                        static_cast<int32_t>(n_outputs)};
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        add_head(to, is_examplewise, rows.data(), length(rows),
+                 outputs ? outputs->data() : nullptr, static_cast<int32_t>(length(head)),
+                 head.data(), team);
     });
 }
 
@@ -188,8 +213,10 @@ void init_rules(nb::module_& module) {
              nb::arg("op").noconvert(), nb::arg("value").noconvert())
         .def("write_rows", &write_rows, nb::arg("rows").noconvert());
 
-    module.def("induce_rule", &induce, nb::arg("columns"), nb::arg("gradient").noconvert(),
-               nb::arg("diagonal").noconvert(), nb::arg("coupling").noconvert().none(),
+    module.def("padded_outputs", &padded, nb::arg("n_outputs"),
+               "Give the numbers that a vector of outputs takes in the statistics of a row.");
+    module.def("induce_rule", &induce, nb::arg("columns"), nb::arg("statistics").noconvert(),
+               nb::arg("n_outputs"), nb::arg("coupling").noconvert().none(),
                nb::arg("counts").noconvert(), nb::arg("params"),
                "Refine a rule greedily on the rows with a positive count.");
     module.def(
@@ -197,6 +224,11 @@ void init_rules(nb::module_& module) {
         nb::arg("coupling").noconvert().none(), nb::arg("rows").noconvert(),
         nb::arg("outputs").noconvert().none(), nb::arg("params"), nb::arg("head").noconvert(),
         "Find the scores that minimise the objective over the given rows; return their gain.");
+    module.def(
+        "add_head", &add_to_scores, nb::arg("labels").noconvert(), nb::arg("scores").noconvert(),
+        nb::arg("statistics").noconvert(), nb::arg("is_examplewise"), nb::arg("rows").noconvert(),
+        nb::arg("outputs").noconvert().none(), nb::arg("head").noconvert(), nb::arg("n_threads"),
+        "Add a head to scores, and bring the statistics of a logistic loss up to date.");
     module.def("add_rule_scores", &add_scores, nb::arg("body_offsets").noconvert(),
                nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
                nb::arg("value").noconvert(), nb::arg("head_offsets").noconvert(),

@@ -31,15 +31,25 @@ inline double sum_of(double8 v) {
 
 #include "rule_gains.inl"
 #include "rule_row_sums.inl"
+#include "rule_statistics.inl"
 #include "rule_systems.inl"
 
 }  // namespace
 
 const RuleKernels& rule_kernels() {
-    static const RuleKernels table = {add_rows,          add_triangle,   add_products,
-                                      diagonal_gains,    any_gain_above, enter_system,
-                                      solve_batch,       note_residual,  quadratic_forms,
-                                      symmetric_product, solve};
+    static const RuleKernels table = {add_rows,
+                                      add_triangle,
+                                      add_products,
+                                      diagonal_gains,
+                                      any_gain_above,
+                                      enter_system,
+                                      solve_batch,
+                                      note_residual,
+                                      quadratic_forms,
+                                      symmetric_product,
+                                      logistic_statistics,
+                                      examplewise_statistics,
+                                      solve};
     return table;
 }
 

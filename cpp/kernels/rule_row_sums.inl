@@ -1,27 +1,36 @@
 // Sums over rows: vectors, outer products, and products of Hessians with a vector.
 
-template <int Vectors>
+template <int Vectors, bool Drawn>
 void add_rows_of(const double* values, int64_t stride, const int32_t* positions, int64_t n,
-                 double* sums) {
+                 const int32_t* draws, double* sums) {
     double8 sum[Vectors];
     for (int v = 0; v < Vectors; ++v) sum[v] = load8(sums + v * kSystems);
     for (int64_t i = 0; i < n; ++i) {
         const double* row = values + positions[i] * stride;
-        for (int v = 0; v < Vectors; ++v) sum[v] += load8(row + v * kSystems);
+        const double8 times = all8(Drawn ? draws[positions[i]] : 1.0);
+        for (int v = 0; v < Vectors; ++v)
+            sum[v] += Drawn ? load8(row + v * kSystems) * times : load8(row + v * kSystems);
     }
     for (int v = 0; v < Vectors; ++v) store8(sums + v * kSystems, sum[v]);
 }
 
-void add_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,
-              double* sums) {
+template <bool Drawn>
+void add_all_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,
+                  const int32_t* draws, double* sums) {
     int64_t at = 0;
     for (; at + 4 * kSystems <= width; at += 4 * kSystems)
-        add_rows_of<4>(values + at, width, positions, n, sums + at);
+        add_rows_of<4, Drawn>(values + at, width, positions, n, draws, sums + at);
     if (at + 2 * kSystems <= width) {
-        add_rows_of<2>(values + at, width, positions, n, sums + at);
+        add_rows_of<2, Drawn>(values + at, width, positions, n, draws, sums + at);
         at += 2 * kSystems;
     }
-    if (at < width) add_rows_of<1>(values + at, width, positions, n, sums + at);
+    if (at < width) add_rows_of<1, Drawn>(values + at, width, positions, n, draws, sums + at);
+}
+
+void add_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,
+              const int32_t* draws, double* sums) {
+    draws == nullptr ? add_all_rows<false>(values, width, positions, n, draws, sums)
+                     : add_all_rows<true>(values, width, positions, n, draws, sums);
 }
 
 // As many sums as registers hold.

@@ -64,7 +64,7 @@ class DiagonalScorer {
 
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(const int32_t* positions, int64_t n) {
-        kernels_.add_rows(rows_.values.data(), rows_.width(), positions, n, sums_.data());
+        kernels_.add_rows(rows_.values, rows_.width(), positions, n, rows_.draws, sums_.data());
     }
     void set_known() { total_ = sums_; }
     void subtract_known() {

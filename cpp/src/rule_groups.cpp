@@ -41,6 +41,12 @@ void CoveredRows::renumber() {
     draws = std::move(kept_draws);
 }
 
+void CoveredRows::number_by_row(const int32_t* counts) {
+    draws.assign(counts, counts + place.size());
+    positions = rows;
+    for (int32_t row : rows) place[row] = row;
+}
+
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {
     listed_.clear();
     bins_.clear();

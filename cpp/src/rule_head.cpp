@@ -1,4 +1,5 @@
-// Alg. 2 of paper 002: the scores that minimise the objective over the rows a rule covers.
+// Alg. 2 of paper 002: the scores that minimise the objective over the rows a rule covers; and
+// what they change.
 #include <numeric>
 
 #include "rule_search.hpp"
@@ -27,14 +28,15 @@ double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int6
     for (int64_t first = 0; first < n_rows; first += kBlockRows) {
         const int64_t count = std::min(kBlockRows, n_rows - first);
         for (int64_t i = 0; i < count; ++i) {
-            const int64_t row = rows[first + i], at = row * statistics.n_outputs;
-            scale[i] = statistics.coupling[row];
+            const double* gradient = statistics.gradient(rows[first + i]);
+            const double* diagonal = statistics.diagonal(rows[first + i]);
+            scale[i] = statistics.coupling[rows[first + i]];
             for (int32_t k = 0; k < n; ++k) {
-                values[i * width + k] = statistics.gradient[at + output_of(outputs, k)];
-                values[i * width + block + k] = statistics.diagonal[at + output_of(outputs, k)];
+                values[i * width + k] = gradient[output_of(outputs, k)];
+                values[i * width + block + k] = diagonal[output_of(outputs, k)];
             }
         }
-        kernels.add_rows(values.data(), width, positions.data(), count, sums.data());
+        kernels.add_rows(values.data(), width, positions.data(), count, nullptr, sums.data());
         auto add_tiles = [&](int64_t i, int) {
             kernels.add_triangle(gathered, positions.data(), count, i, i + 1, 1.0,
                                  triangle.data());
@@ -85,13 +87,14 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
     }
     std::vector<double> gradient(n_head), curvature(n_head, params.l2_regularization);
     for (int64_t i = 0; i < n_rows; ++i) {
-        const int64_t at = int64_t{rows[i]} * statistics.n_outputs;
+        const double* gradients = statistics.gradient(rows[i]);
+        const double* diagonals = statistics.diagonal(rows[i]);
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[rows[i]];
         for (int32_t k = 0; k < n_head; ++k) {
-            const double g = statistics.gradient[at + output_of(outputs, k)];
+            const double g = gradients[output_of(outputs, k)];
             gradient[k] += g;
-            curvature[k] += statistics.diagonal[at + output_of(outputs, k)] - coupling * g * g;
+            curvature[k] += diagonals[output_of(outputs, k)] - coupling * g * g;
         }
     }
     double gain = 0.0;
@@ -101,6 +104,37 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
         gain -= g * head[k];
     }
     return gain;
+}
+
+void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
+              const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team) {
+    const RuleKernels& kernels = rule_kernels();
+    const int64_t block = padded(to.n_outputs), n = to.n_outputs;
+    auto add_row = [&](int64_t row) {
+        double* scores = to.scores + row * n;
+        const double* labels = to.labels + row * n;
+        double* gradient = to.values + row * 2 * block;
+        for (int32_t k = 0; k < n_head; ++k) scores[output_of(outputs, k)] += head[k];
+        if (is_examplewise)
+            return kernels.examplewise_statistics(labels, scores, n, gradient, gradient + block);
+        if (outputs == nullptr)
+            return kernels.logistic_statistics(labels, scores, n, gradient, gradient + block);
+        for (int32_t k = 0; k < n_head; ++k) {
+            const int32_t at = outputs[k];
+            kernels.logistic_statistics(labels + at, scores + at, 1, gradient + at,
+                                        gradient + block + at);
+        }
+    };
+    const int64_t n_touched = outputs == nullptr || is_examplewise ? n : n_head;
+    const int64_t n_blocks = (n_rows + kBlockRows - 1) / kBlockRows;
+    auto add_block = [&](int64_t b, int) {
+        for (int64_t i = b * kBlockRows; i < std::min((b + 1) * kBlockRows, n_rows); ++i)
+            add_row(rows[i]);
+    };
+    if (8 * n_rows * n_touched >= kWorthThreads)
+        team.parallel_for(n_blocks, add_block);
+    else
+        for (int64_t b = 0; b < n_blocks; ++b) add_block(b, 0);
 }
 
 }  // namespace ramify

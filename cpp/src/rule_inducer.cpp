@@ -60,6 +60,7 @@ class Inducer {
           statistics_(statistics),
           params_(params),
           team_(team),
+          counts_(counts),
           covered_(counts, columns.binned().n_rows) {}
 
     InducedRule run() {
@@ -81,14 +82,20 @@ class Inducer {
     bool has_just_chosen() const { return rule_.conditions.size() == 1 && chooses_head(); }
 
     // Gathers the statistics of the covered rows where most of the gathered ones are not covered
-    // any more, and else only follows the total.
+    // any more, and else only follows the total. Those of all outputs of a decomposable loss are
+    // read where they are.
     Search gather() {
         const size_t n = rule_.outputs.empty() ? statistics_.n_outputs : rule_.outputs.size();
         const bool is_diagonal = statistics_.coupling == nullptr || chooses_outputs() || n == 1;
         const bool is_new =
             rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
-        if (!is_new && 2 * covered_.size() > covered_.n_positions()) {
+        const bool is_plain = statistics_.coupling == nullptr && rule_.outputs.empty();
+        if (!is_new && (is_plain || 2 * covered_.size() > covered_.n_positions())) {
             rows_.follow(covered_, team_);
+        } else if (is_plain) {
+            covered_.number_by_row(counts_);
+            rows_.refer(statistics_, covered_);
+            rows_.add_up(covered_, team_);
         } else {
             covered_.renumber();
             if (is_diagonal)
@@ -170,6 +177,7 @@ class Inducer {
     const RuleStatistics& statistics_;
     const RuleParams& params_;
     ThreadTeam& team_;
+    const int32_t* counts_;
     CoveredRows covered_;
     SearchRows rows_;
     std::vector<SearchMemory> memories_;

@@ -45,13 +45,13 @@ std::vector<int32_t> bins_of_covered(const RuleStatistics& statistics, const Cov
     const int32_t n = count_outputs(statistics, outputs);
     std::vector<double> scores(n), curvature(n);
     for (int64_t i = 0; i < covered.size(); ++i) {
-        const int64_t at = int64_t{covered.rows[i]} * statistics.n_outputs;
+        const double* gradient = statistics.gradient(covered.rows[i]);
+        const double* diagonal = statistics.diagonal(covered.rows[i]);
         const double c = covered.draws[i], coupling = statistics.coupling[covered.rows[i]];
         for (int32_t k = 0; k < n; ++k) {
-            const double g = statistics.gradient[at + output_at(outputs, k)];
+            const double g = gradient[output_at(outputs, k)];
             scores[k] -= c * g;
-            curvature[k] +=
-                c * (statistics.diagonal[at + output_at(outputs, k)] - coupling * g * g);
+            curvature[k] += c * (diagonal[output_at(outputs, k)] - coupling * g * g);
         }
     }
     for (int32_t k = 0; k < n; ++k) {
@@ -74,13 +74,28 @@ void set_penalties(const RuleParams& params, const std::vector<int32_t>& bins, S
 
 }  // namespace
 
+double* SearchRows::own_values(int64_t n) {
+    gathered_.assign(n * width(), 0.0);
+    values = gathered_.data();
+    draws = nullptr;  // the statistics are multiplied with them
+    return gathered_.data();
+}
+
+void SearchRows::refer(const RuleStatistics& statistics, const CoveredRows& covered) {
+    n_outputs = statistics.n_outputs;
+    vectors = 2;
+    is_coupled = false;
+    values = statistics.values;
+    draws = covered.draws.data();
+}
+
 // Rows of tiles are summed apart, by all threads.
 void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign,
                               ThreadTeam& team) {
     const RuleKernels& kernels = rule_kernels();
     const int64_t n = static_cast<int64_t>(positions.size());
     AlignedVector<double> sums(width(), 0.0);
-    kernels.add_rows(values.data(), width(), positions.data(), n, sums.data());
+    kernels.add_rows(values, width(), positions.data(), n, draws, sums.data());
     for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums[k];
     if (!is_coupled) return;
     const int64_t n_tile_rows = block() / kSystems;
@@ -126,18 +141,18 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
     out.vectors = 2;
     out.is_coupled = false;
     const int64_t block = out.block();
-    out.values.assign(covered.size() * out.width(), 0.0);
+    double* values = out.own_values(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
-        const int64_t at = int64_t{covered.rows[i]} * statistics.n_outputs;
+        const double* gradient = statistics.gradient(covered.rows[i]);
+        const double* diagonal = statistics.diagonal(covered.rows[i]);
         const double c = covered.draws[i];
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[covered.rows[i]];
-        double* row = out.values.data() + i * out.width();
+        double* row = values + i * out.width();
         for (int32_t k = 0; k < n; ++k) {
-            const double g = statistics.gradient[at + output_at(outputs, k)];
+            const double g = gradient[output_at(outputs, k)];
             row[k] = c * g;
-            row[block + k] =
-                c * (statistics.diagonal[at + output_at(outputs, k)] - coupling * g * g);
+            row[block + k] = c * (diagonal[output_at(outputs, k)] - coupling * g * g);
         }
     }
 }
@@ -157,17 +172,18 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
     const int64_t block = out.block(), width = out.width();
     if (params.label_bins > 0 || static_cast<int64_t>(out.solution.size()) != block)
         out.solution.assign(block, 0.0);
-    out.values.assign(covered.size() * width, 0.0);
+    double* values = out.own_values(covered.size());
     out.scale.resize(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
-        const int64_t at = int64_t{covered.rows[i]} * statistics.n_outputs;
+        const double* gradient = statistics.gradient(covered.rows[i]);
+        const double* diagonal = statistics.diagonal(covered.rows[i]);
         const double c = covered.draws[i], coupling = statistics.coupling[covered.rows[i]];
-        double* row = out.values.data() + i * width;
+        double* row = values + i * width;
         out.scale[i] = coupling / c;
         for (int32_t k = 0; k < n_all; ++k) {
             if (bins[k] < 0) continue;
-            row[bins[k]] += c * statistics.gradient[at + output_at(outputs, k)];
-            row[block + bins[k]] += c * statistics.diagonal[at + output_at(outputs, k)];
+            row[bins[k]] += c * gradient[output_at(outputs, k)];
+            row[block + bins[k]] += c * diagonal[output_at(outputs, k)];
         }
         if (out.vectors < 4) continue;
         // coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.

@@ -24,7 +24,8 @@ struct CoveredRows {
 
     CoveredRows(const int32_t* counts, int64_t n_rows);
     void filter(const RuleColumns& columns, const RuleCondition& condition);
-    void renumber();  // positions are 0, 1, ... again
+    void renumber();                            // positions are 0, 1, ... again
+    void number_by_row(const int32_t* counts);  // positions are rows
     int64_t size() const { return static_cast<int64_t>(rows.size()); }
     int64_t n_positions() const { return static_cast<int64_t>(draws.size()); }
 };
@@ -94,8 +95,9 @@ struct SearchRows {
     int32_t n_outputs = 0;
     int32_t vectors = 2;
     bool is_coupled = false;
-    AlignedVector<double> values;  // rows, one after the other
-    AlignedVector<double> scale;   // (n,) coupled only
+    const double* values = nullptr;  // rows, one after the other
+    const int32_t* draws = nullptr;  // by position: how often a row counts; null: once
+    AlignedVector<double> scale;     // (n,) coupled only
     AlignedVector<double> total, total_triangle;
     AlignedVector<double> dust;    // (n_outputs,) least curvature that counts
     AlignedVector<double> l2, l1;  // (n_outputs,) penalties
@@ -105,14 +107,20 @@ struct SearchRows {
 
     int64_t block() const { return padded(n_outputs); }
     int64_t width() const { return vectors * block(); }
-    CoupledRows coupled() const { return {n_outputs, vectors, values.data(), scale.data()}; }
+    CoupledRows coupled() const { return {n_outputs, vectors, values, scale.data()}; }
     SystemTerms terms() const { return {n_outputs, l2.data(), l1.data(), dust.data()}; }
+    // Makes room for the values of n rows.
+    double* own_values(int64_t n);
+    // Takes the statistics as they are: all outputs, which do not depend on each other.
+    void refer(const RuleStatistics& statistics, const CoveredRows& covered);
     // Adds the rows up; after a filter, subtracts those that were removed if they are fewer.
     void add_up(const CoveredRows& covered, ThreadTeam& team);
     void follow(const CoveredRows& covered, ThreadTeam& team);
     void multiply_solution();
 
   private:
+    AlignedVector<double> gathered_;
+
     void add_to_total(const std::vector<int32_t>& positions, double sign, ThreadTeam& team);
     void set_dust();
 };

@@ -302,23 +302,34 @@ class InducedRule:
     ) -> None: ...
     def write_rows(self, rows: NDArray[np.int32]) -> None: ...
 
+def padded_outputs(n_outputs: int) -> int: ...
 def induce_rule(
     columns: RuleColumns,
-    gradient: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    n_outputs: int,
     coupling: NDArray[np.float64] | None,
     counts: NDArray[np.int32],
     params: RuleParams,
 ) -> InducedRule: ...
 def find_head(
-    gradient: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    n_outputs: int,
     coupling: NDArray[np.float64] | None,
     rows: NDArray[np.int32],
     outputs: NDArray[np.int32] | None,
     params: RuleParams,
     head: NDArray[np.float64],
 ) -> float: ...
+def add_head(
+    labels: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    is_examplewise: bool,
+    rows: NDArray[np.int32],
+    outputs: NDArray[np.int32] | None,
+    head: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
 def add_rule_scores(
     body_offsets: NDArray[np.int64],
     feature: NDArray[np.int32],

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from ramify import _core
 from ramify.ingest import bin_features
+from ramify.training.rule_loss_base import PackedStatistics, Statistics
 
 pytestmark = pytest.mark.kernel
 
@@ -57,11 +58,14 @@ def logistic_statistics(rng, n, k, coupled):
     return -y * share, share, np.ones(n)
 
 
+def packed(statistics):
+    """What the core is given: padded lines, the number of outputs, and the coupling."""
+    known = PackedStatistics(Statistics(*statistics))
+    return known.values, known.n_channels, known.coupling
+
+
 def induced(columns, statistics, counts, params):
-    gradient, diagonal, coupling = (
-        None if part is None else np.ascontiguousarray(part) for part in statistics
-    )
-    rule = _core.induce_rule(columns, gradient, diagonal, coupling, counts, params)
+    rule = _core.induce_rule(columns, *packed(statistics), counts, params)
     feature = np.empty(rule.n_conditions, np.int32)
     op = np.empty(rule.n_conditions, np.uint8)
     value = np.empty(rule.n_conditions)
@@ -255,13 +259,10 @@ def test_instruction_sets_agree():
 
 
 def head(statistics, rows, outputs, **settings):
-    gradient, diagonal, coupling = (
-        None if part is None else np.ascontiguousarray(part) for part in statistics
-    )
-    n_head = gradient.shape[1] if outputs is None else len(outputs)
+    n_head = statistics[0].shape[1] if outputs is None else len(outputs)
     found = np.empty(n_head)
     chosen = None if outputs is None else np.array(outputs, np.int32)
-    _core.find_head(gradient, diagonal, coupling, rows, chosen, params_of(1, **settings), found)
+    _core.find_head(*packed(statistics), rows, chosen, params_of(1, **settings), found)
     return found
 
 

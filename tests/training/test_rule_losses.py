@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from ramify import _core
 from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
+from ramify.training.rule_loss_base import PackedStatistics
 
 LOSSES = {**{f"labels {k}": v for k, v in LABEL_LOSSES.items()}, **NUMBER_LOSSES}
 #: Their curvature bounds the loss; it is no second derivative.
@@ -97,3 +99,28 @@ def test_unobserved_labels_do_not_matter():
         for a, b in zip(one, other, strict=True):
             assert a is b or np.array_equal(np.abs(a), np.abs(b))
         assert np.all(one.gradient[~observed] == 0)
+
+
+@pytest.mark.parametrize("name", [n for n, loss in LABEL_LOSSES.items() if loss.has_twin])
+@pytest.mark.parametrize("outputs", [None, [4], [0, 3, 9]])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_core_brings_statistics_up_to_date_as_the_loss_does(name, outputs, n_threads):
+    rng = np.random.default_rng(3)
+    n, k = 1200, 21
+    values = rng.choice([-1.0, 1.0], size=(n, k))
+    scores = rng.normal(size=(n, k)) * np.array([1.0, 30.0, 900.0])[rng.integers(3, size=(n, 1))]
+    loss = LABEL_LOSSES[name]()
+    targets = RuleTargets(values)
+    known = PackedStatistics(loss.statistics(targets, scores))
+    rows = np.flatnonzero(rng.random(n) < 0.8).astype(np.int32)
+    at = None if outputs is None else np.array(outputs, np.int32)
+    head = rng.normal(size=k if outputs is None else len(outputs))
+    expected = scores.copy()
+    expected[np.ix_(rows, np.arange(k) if outputs is None else outputs)] += head
+    _core.add_head(values, scores, known.values, not loss.decomposable, rows, at, head, n_threads)
+    assert np.array_equal(scores, expected)
+    new = loss.statistics(targets, expected)
+    assert np.allclose(known.gradient, new.gradient, rtol=1e-13, atol=1e-15)
+    assert np.allclose(known.diagonal, new.diagonal, rtol=1e-13, atol=1e-15)
+    padding = np.delete(known.values, np.r_[:k, 24 : 24 + k], axis=1)
+    assert not padding.any()

@@ -65,9 +65,10 @@ struct SystemTerms {
 };
 
 struct RuleKernels {
-    // sums (width,) += rows of values (.., width) at the given positions. Width in whole vectors.
+    // sums (width,) += rows of values (.., width) at the given positions, times draws at these
+    // positions unless null. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
-                     double* sums);
+                     const int32_t* draws, double* sums);
     // Rows [begin, end) of tiles of the triangle += sign * scale * gradient gradient'.
     void (*add_triangle)(const CoupledRows& rows, const int32_t* positions, int64_t n,
                          int64_t begin, int64_t end, double sign, double* triangle);
@@ -97,6 +98,12 @@ struct RuleKernels {
                             double* forms);
     // y = triangle * x; both padded.
     void (*symmetric_product)(const double* triangle, int32_t n, const double* x, double* y);
+    // Derivatives of n labels (-1 and +1) by their scores: of (6), each by itself, or of (7), all
+    // of them together.
+    void (*logistic_statistics)(const double* labels, const double* scores, int64_t n,
+                                double* gradient, double* diagonal);
+    void (*examplewise_statistics)(const double* labels, const double* scores, int64_t n,
+                                   double* gradient, double* diagonal);
     // Solves A x = b in place by Cholesky of the lower triangle of `matrix`, lines of padded(n)
     // numbers; pivots that vanish give 0.
     void (*solve)(double* matrix, int32_t n, double* x);

@@ -23,12 +23,17 @@ constexpr int kRuleOperators = 6;
 // Derivatives of the loss of every row, weights included. The Hessian of row n is
 //     diag(diagonal[n]) - coupling[n] * gradient[n] gradient[n]',
 // without the second term if the loss is decomposable (coupling is null).
+// A row of `values` is the gradient and the diagonal, each padded with zeros (padded() in
+// rule_kernels.hpp).
 struct RuleStatistics {
     int64_t n_rows = 0;
     int32_t n_outputs = 0;
-    const double* gradient = nullptr;  // (n_rows, n_outputs)
-    const double* diagonal = nullptr;  // (n_rows, n_outputs)
+    int64_t block = 0;                 // n_outputs, padded
+    const double* values = nullptr;    // (n_rows, 2 * block)
     const double* coupling = nullptr;  // (n_rows,) or null
+
+    const double* gradient(int64_t row) const { return values + row * 2 * block; }
+    const double* diagonal(int64_t row) const { return gradient(row) + block; }
 };
 
 struct RuleParams {
@@ -115,6 +120,17 @@ InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statis
 double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
                  const int32_t* outputs, int32_t n_head, const RuleParams& params,
                  ThreadTeam& team, double* head);
+
+// scores of the given rows and outputs (null: all of them) += head, and their statistics anew: of
+// the logistic loss of each label (6), or of all labels of a row (7). Labels are -1 and +1.
+struct RuleScores {
+    const double* labels = nullptr;  // (n_rows, n_outputs)
+    double* scores = nullptr;        // (n_rows, n_outputs)
+    double* values = nullptr;        // as in RuleStatistics
+    int32_t n_outputs = 0;
+};
+void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
+              const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team);
 
 struct RuleSetView {
     int64_t n_rules = 0;

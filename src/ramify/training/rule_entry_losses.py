@@ -51,6 +51,8 @@ class EntryLoss(RuleLoss):
 class Logistic(EntryLoss, LabelLoss):
     """log(1 + exp(-y p)) of each label (6)."""
 
+    has_twin = True
+
     def entries(self, values: Floats, scores: Floats) -> Floats:
         """Compute log(1 + exp(-y p))."""
         return np.asarray(-log_expit(values * scores))

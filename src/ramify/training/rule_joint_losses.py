@@ -45,6 +45,8 @@ class ExamplewiseLoss(LabelLoss):
 class ExamplewiseLogistic(ExamplewiseLoss):
     """log(1 + sum over labels of exp(-y p)) of each row (7)."""
 
+    has_twin = True
+
     def _shares(
         self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
     ) -> tuple[Floats, Floats]:

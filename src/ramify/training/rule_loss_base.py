@@ -13,6 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import _core
+
 Floats = NDArray[np.float64]
 
 
@@ -29,6 +31,31 @@ class Statistics(NamedTuple):
     gradient: Floats
     diagonal: Floats
     coupling: Floats | None
+
+
+class PackedStatistics:
+    """Derivatives as the core reads them: gradient and diagonal of a row in one padded line.
+
+    Parameters
+    ----------
+    statistics : Statistics
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, 2 * padded number of channels)
+    gradient, diagonal : ndarray of shape (n_rows, n_channels)
+        Views of it.
+    coupling : ndarray of shape (n_rows,), or None
+    """
+
+    def __init__(self, statistics: Statistics) -> None:
+        n_rows, self.n_channels = statistics.gradient.shape
+        block = _core.padded_outputs(self.n_channels)
+        self.values: Floats = np.zeros((n_rows, 2 * block))
+        self.gradient = self.values[:, : self.n_channels]
+        self.diagonal = self.values[:, block : block + self.n_channels]
+        self.coupling = statistics.coupling
+        self.gradient[:], self.diagonal[:] = statistics.gradient, statistics.diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +91,8 @@ class RuleLoss(ABC):
     """A loss of the scores of a row, convex and twice differentiable almost everywhere."""
 
     decomposable: ClassVar[bool] = True
+    #: Whether the core has a twin of `statistics` for labels that are all observed, not weighted.
+    has_twin: ClassVar[bool] = False
 
     @abstractmethod
     def row_losses(self, targets: RuleTargets, scores: Floats) -> Floats:

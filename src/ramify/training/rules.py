@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ramify import _core
 from ramify.model import Rule, RuleSet
-from ramify.training.rule_loss_base import RuleLoss, RuleTargets, Statistics
+from ramify.training.rule_loss_base import PackedStatistics, RuleLoss, RuleTargets
 
 _MOST_HALVINGS = 40
 #: Steps towards the best constant, for losses whose curvature only bounds them.
@@ -93,11 +93,8 @@ class RuleLearner:
         self._held_out = held_out
         self._usable = _usable_rows(self._targets)
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
-        gradient, diagonal, coupling = loss.statistics(self._targets, self.scores)
-        # The core reads C order.
-        self._statistics = Statistics(
-            np.ascontiguousarray(gradient), np.ascontiguousarray(diagonal), coupling
-        )
+        self._statistics = PackedStatistics(loss.statistics(self._targets, self.scores))
+        self._has_twin = loss.has_twin and not _is_partial(self._targets)
         self.losses: list[float] = []
         if held_out is not None:
             self._row_losses = loss.row_losses(targets, self.scores)
@@ -140,7 +137,7 @@ class RuleLearner:
         head, gain = self._find_head(rows, None)
         if self._settings.starts_at_minimum:
             head = self._best_constant(rows)
-        every = np.arange(self.scores.shape[0])
+        every = np.arange(self.scores.shape[0], dtype=np.int32)
         self._add(every, np.arange(head.size, dtype=np.int32), head)
         nothing = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0))
         return Rule(*nothing, np.arange(head.size, dtype=np.int32), head, rows.size, gain)
@@ -156,15 +153,9 @@ class RuleLearner:
                 targets, np.broadcast_to(constant, targets.values.shape)
             )
             step = np.empty_like(constant)
-            gradient, diagonal, coupling = statistics
+            packed = PackedStatistics(statistics)
             _core.find_head(
-                np.ascontiguousarray(gradient),
-                np.ascontiguousarray(diagonal),
-                coupling,
-                everything,
-                None,
-                params,
-                step,
+                packed.values, step.size, packed.coupling, everything, None, params, step
             )
             constant += step
             if np.abs(step).max(initial=0.0) < 1e-9:
@@ -174,9 +165,9 @@ class RuleLearner:
     def _next_rule(self, rng: np.random.Generator) -> Rule:
         counts = self._sample(rng)
         self._params.seed = int(rng.integers(2**63))
-        gradient, diagonal, coupling = self._statistics
+        known = self._statistics
         induced = _core.induce_rule(
-            self._columns, gradient, diagonal, coupling, counts, self._params
+            self._columns, known.values, known.n_channels, known.coupling, counts, self._params
         )
         n_conditions = induced.n_conditions
         feature = np.empty(n_conditions, np.int32)
@@ -209,9 +200,11 @@ class RuleLearner:
         self, rows: NDArray[np.int32], outputs: NDArray[np.int32] | None
     ) -> tuple[NDArray[np.float64], float]:
         """Find a head on all training rows (Alg. 1, line 7), and how far the objective falls."""
-        gradient, diagonal, coupling = self._statistics
-        head = np.empty(gradient.shape[1] if outputs is None else outputs.size)
-        gain = _core.find_head(gradient, diagonal, coupling, rows, outputs, self._params, head)
+        known = self._statistics
+        head = np.empty(known.n_channels if outputs is None else outputs.size)
+        gain = _core.find_head(
+            known.values, known.n_channels, known.coupling, rows, outputs, self._params, head
+        )
         return head, 0.5 * gain
 
     def _guarded(
@@ -236,24 +229,32 @@ class RuleLearner:
     ) -> None:
         """Add a head to the scores of rows, and bring their derivatives up to date."""
         is_complete = head.size == self.scores.shape[1]
-        gradient, diagonal, coupling = self._statistics
-        if is_complete or not self._loss.decomposable:
+        known = self._statistics
+        if self._has_twin:
+            _core.add_head(
+                self._targets.values,
+                self.scores,
+                known.values,
+                not self._loss.decomposable,
+                rows,
+                None if is_complete else outputs,
+                head,
+                self._params.n_threads,
+            )
+        elif is_complete or not self._loss.decomposable:
             scores = self.scores[rows]
-            if is_complete:
-                scores += head
-            else:
-                scores[:, outputs] += head
+            scores[:, outputs] += head
             self.scores[rows] = scores
             new = self._loss.statistics(self._targets.at(rows), scores)
-            gradient[rows], diagonal[rows] = new.gradient, new.diagonal
-            if coupling is not None and new.coupling is not None:
-                coupling[rows] = new.coupling
+            known.gradient[rows], known.diagonal[rows] = new.gradient, new.diagonal
+            if known.coupling is not None and new.coupling is not None:
+                known.coupling[rows] = new.coupling
         else:
             at = (rows[:, None], outputs)
             scores = self.scores[at] + head
             self.scores[at] = scores
             new = self._loss.statistics(self._targets.at(rows, outputs), scores)
-            gradient[at], diagonal[at] = new.gradient, new.diagonal
+            known.gradient[at], known.diagonal[at] = new.gradient, new.diagonal
         self._follow(rows)
 
     def _follow(self, rows: NDArray[Any]) -> None:
@@ -283,6 +284,11 @@ def _without(targets: RuleTargets, held_out: NDArray[np.bool_] | None) -> RuleTa
     kept = ~held_out
     weights = weights * (kept if weights.ndim == 1 else kept[:, None])
     return RuleTargets(targets.values, targets.observed, weights)
+
+
+def _is_partial(targets: RuleTargets) -> bool:
+    """Tell whether some entries count less than others."""
+    return targets.observed is not None or targets.weights is not None
 
 
 def _usable_rows(targets: RuleTargets) -> NDArray[np.bool_]:
