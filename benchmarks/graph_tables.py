@@ -209,8 +209,9 @@ def report(path: Path) -> str:
     rows = read(path)
     table = collect(rows)
     methods = [m for m in (*METHODS[:-1], "MMCRF", "MVE", "AMM", "MAM") if _has(table, m)]
-    sizes = {row["data"]: len(row["mam"]) for row in rows if row["method"] == "graphs"}
-    constants = {row["data"]: row["C"] for row in rows if row["method"] == "graphs"}
+    of_graphs = [row for row in rows if row["method"] == "graphs"]
+    sizes = {row["data"]: len(row["mam"]) for row in of_graphs}
+    constants = {row["data"]: f"{row['C']:g}" for row in of_graphs}
     lines, n_reached, n_known = [], 0, 0
     for k, measure_name in enumerate(MEASURES):
         head = ["data", "C", "T", *methods, "MAM, published"]
@@ -225,7 +226,8 @@ def report(path: Path) -> str:
                 mean, deviation = published[k]
                 n_known += 1
                 n_reached += bool(round(table[name, "MAM"][:, k].mean(), 1) >= mean - deviation)
-            lines.append(_line([name, f"{constants[name]:g}", sizes[name], *cells, shown]))
+            known = [constants.get(name, ""), sizes.get(name, "")]
+            lines.append(_line([name, *known, *cells, shown]))
         lines.append("")
     lines.append(f"MAM within one standard deviation of Table 2, or better: {n_reached}/{n_known}")
     return "\n".join(lines)

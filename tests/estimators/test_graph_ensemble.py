@@ -1,5 +1,7 @@
 """Many graphs: aggregation, stages, warm starts, threads, and theorem 1."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from graph_problems import linear_labels, quick
@@ -158,3 +160,21 @@ def test_members_that_did_not_converge_are_counted(data):
     X, Y, _, _ = data
     with pytest.warns(ConvergenceWarning, match="3 of 3 graphs"):
         GraphEnsembleClassifier(**quick(n_estimators=3, max_iter=1, tol=1e-6)).fit(X, Y)
+
+
+def test_memory_grows_with_the_members_by_their_parameters_only():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    Y = (X @ rng.normal(size=(5, 10)) > 0).astype(int)
+    peaks, sizes = [], []
+    for n_estimators in (3, 30):
+        model = GraphEnsembleClassifier(
+            n_estimators=n_estimators, C=0.01, calibration_folds=None, random_state=0
+        )
+        tracemalloc.start()
+        model.fit(X, Y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        sizes.append(model._model.members.parameters.nbytes)
+    # A member's dual variables alone would take 3000 * 19 * 8 bytes.
+    assert peaks[1] - peaks[0] < 3 * (sizes[1] - sizes[0]) + 300_000

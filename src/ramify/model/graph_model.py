@@ -139,6 +139,18 @@ class GraphModel:
             The labels' variances, and their covariances, each summed. Together they are what the
             average of the members gains in squared error over a member on average.
         """
+        # Of a part of the rows at a time: the tables of all are larger than the model.
+        step = max(1, _CHUNK // max(int(graph.table_offsets[-1]) for graph in self.members.graphs))
+        parts = [
+            self._variance_terms_of(design[start : start + step], labels[start : start + step])
+            for start in range(0, labels.shape[0], step)
+        ]
+        diversity, coherence = (np.concatenate(terms) for terms in zip(*parts))
+        return diversity, coherence
+
+    def _variance_terms_of(
+        self, design: Rows, labels: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         first = self._label_scores(0, design, labels)  # sums of deviations from it round less
         sums, squares = np.zeros(first.shape), np.zeros(first.shape)
         total_square = np.zeros(first.shape[0])
