@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.graph_rivals import AdaBoostMH, BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 
-from benchmarks import graph_tables
+from benchmarks import graph_completion, graph_tables
 from ramify.datasets import make_circle_labels
 
 
@@ -49,3 +49,14 @@ def test_a_run_resumes_where_it_was_stopped_and_is_reported(tmp_path, monkeypatc
     report = capsys.readouterr().out
     assert "| circle10 | 1 | 2 |" in report
     assert "0/0" in report  # nothing was published about this data
+
+
+def test_completed_potentials_grow_faster_with_c_than_trained_ones(monkeypatch, capsys):
+    X, Y = make_circle_labels(150, 5, random_state=0)
+    monkeypatch.setattr(graph_completion, "load", lambda name: (X, Y.astype(int)))
+    monkeypatch.setattr(graph_completion, "CONSTANTS", (0.01, 1.0))
+    graph_completion.main(["--data", "circle10"])
+    rows = [line.split("|") for line in capsys.readouterr().out.splitlines()[2:]]
+    trained, completed = ([float(row[column]) for row in rows] for column in (4, 6))
+    assert completed[1] / completed[0] > 2.0 * trained[1] / trained[0]
+    assert completed[1] > 2.0 * trained[1]

@@ -251,7 +251,8 @@ PARAMETERS: dict[str, Parameter] = {
         "{'zero', 'consistent'}",
         "With ``aggregation='mam'``: what a member says about an edge that its graph lacks.\n"
         "``'zero'``: nothing. ``'consistent'``: its dual variables are completed as if the two\n"
-        "labels were independent given the example.",
+        "labels were independent given the example, which misleads unless C is tiny: what was\n"
+        "not trained does not cancel.",
         _is_one_of("zero", "consistent"),
         "'zero' or 'consistent'",
         names=("zero", "consistent"),
