@@ -1,4 +1,4 @@
-"""The rivals of paper 003's Table 2: SVMs, bagged SVMs, AdaBoost.MH and multi-task features."""
+"""The rivals of paper 003's Table 2 that are found nowhere else: SVMs and multi-task features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
@@ -70,52 +70,6 @@ class BaggedSVMs(BaseEstimator):
         """Predict 0 or 1 for every label."""
         votes = sum(member.predict(X) for member in self.members_)
         return (2 * votes > self.n_members).astype(int)
-
-
-class AdaBoostMH(BaseEstimator):
-    """AdaBoost.MH with real-valued trees: weights of rows and labels, one tree for all labels.
-
-    A leaf votes ``log((1 + r + e) / (1 - r + e)) / 2`` for a label, where r is the weighted mean
-    of its signs there and e is one over the number of rows and labels.
-
-    Parameters
-    ----------
-    n_rounds, max_leaf_nodes : int
-    """
-
-    def __init__(self, n_rounds: int = 100, max_leaf_nodes: int = 100) -> None:
-        self.n_rounds = n_rounds
-        self.max_leaf_nodes = max_leaf_nodes
-
-    def fit(self, X: NDArray[Any], Y: NDArray[Any]) -> AdaBoostMH:
-        """Boost."""
-        from ramify import BinnedData, TreeRegressor
-
-        signs = 2.0 * Y - 1.0
-        self.smoothing_ = 1.0 / signs.size
-        scores = np.zeros(signs.shape)
-        binned = BinnedData(X)
-        base = TreeRegressor(
-            max_leaf_nodes=self.max_leaf_nodes, normalize_outputs=False, random_state=0
-        )
-        self.trees_ = []
-        for _ in range(self.n_rounds):
-            margins = signs * scores
-            weights = np.exp(np.min(margins) - margins)
-            tree = clone(base).fit(
-                binned, signs, sample_weight=weights * signs.size / weights.sum()
-            )
-            scores += self._votes(tree, X)
-            self.trees_.append(tree)
-        return self
-
-    def _votes(self, tree: Any, X: NDArray[Any]) -> NDArray[Any]:
-        means = np.clip(tree.predict(X), -1.0, 1.0)
-        return 0.5 * np.log((1.0 + means + self.smoothing_) / (1.0 - means + self.smoothing_))
-
-    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Predict 0 or 1 for every label."""
-        return (sum(self._votes(tree, X) for tree in self.trees_) > 0).astype(int)
 
 
 class MultiTaskFeatures(BaseEstimator):

@@ -27,10 +27,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import minmax_scale, normalize
 
-from benchmarks.graph_rivals import AdaBoostMH, BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
+from benchmarks.graph_rivals import BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 from benchmarks.real_data import REAL_DATA, data_folder
 from ramify import GraphClassifier, GraphEnsembleClassifier
 from ramify.datasets import make_circle_labels
+from ramify.experiments import AdaBoostMH
 from ramify.training import stratified_folds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "graph_tables.jsonl"
@@ -90,7 +91,7 @@ def make_rival(method: str, constant: float) -> Any:
         return LabelwiseSVM(constant)
     if method == "Bagging":
         return BaggedSVMs(constant)
-    return MultiTaskFeatures(constant) if method == "MTL" else AdaBoostMH()
+    return MultiTaskFeatures(constant) if method == "MTL" else AdaBoostMH(random_state=0)
 
 
 def make_graphs(constant: float, n_members: int, n_jobs: int = 1) -> GraphEnsembleClassifier:
@@ -250,8 +251,11 @@ def figure(source: Path, target: Path) -> None:
     import matplotlib.pyplot as plt
 
     rows = [row for row in read(source) if row["method"] == "graphs"]
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    figure, axes = plt.subplots(2, -(-len(names) // 2), figsize=(12, 6), squeeze=False)
+    names = [name for name in (*SETS, *CIRCLES) if any(row["data"] == name for row in rows)]
+    n_rows = -(-len(names) // 3)
+    figure, axes = plt.subplots(
+        n_rows, 3, figsize=(9, 2.2 * n_rows), squeeze=False, layout="constrained"
+    )
     for ax in axes.flat[len(names) :]:
         ax.set_axis_off()
     for ax, name in zip(axes.flat, names):
@@ -260,9 +264,11 @@ def figure(source: Path, target: Path) -> None:
             curve = np.mean([row[aggregation] for row in own], axis=0)[:, 0]
             ax.plot(np.arange(1, len(curve) + 1), curve, label=aggregation.upper())
         ax.axhline(np.mean([row["mmcrf"][0] for row in own]), ls="--", c="grey", label="MMCRF")
-        ax.set(title=name, xlabel="members", ylabel="microlabel accuracy (%)")
-    axes.flat[0].legend(frameon=False)
-    figure.tight_layout()
+        ax.set_title(name, fontsize="medium")
+    figure.supxlabel("members", fontsize="medium")
+    figure.supylabel("microlabel accuracy (%)", fontsize="medium")
+    handles = axes.flat[0].get_legend_handles_labels()
+    figure.legend(*handles, frameon=False, ncols=4, loc="outside upper center")
     figure.savefig(target, dpi=150)
 
 

@@ -11,7 +11,9 @@ ways to combine them.
 # %%
 # The data
 # --------
-# Points in a disc; each of 30 labels holds on one side of a line across it. One in ten is wrong.
+# Points in a disc; each of 30 labels holds on one side of a line across it, and every second one
+# also where the label before it holds. No line parts the rows of such a union, but given the other
+# label, one does.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,9 +21,8 @@ from ramify import GraphClassifier, GraphEnsembleClassifier
 from ramify.datasets import make_circle_labels
 from ramify.inspection import plot_consensus_graph, plot_learning_curve
 
-X, Y = make_circle_labels(900, 30, density=0.7, random_state=0)
-Y = Y ^ (np.random.default_rng(0).random(Y.shape) < 0.1)
-X_train, X_test, Y_train, Y_test = X[:300], X[300:], Y[:300], Y[300:]
+X, Y = make_circle_labels(1500, 30, density=0.7, union_share=0.5, random_state=0)
+X_train, X_test, Y_train, Y_test = X[:500], X[500:], Y[:500], Y[500:]
 
 # %%
 # Accuracy against the number of members

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.graph_rivals import AdaBoostMH, BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
+from benchmarks.graph_rivals import BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 
 from benchmarks import graph_completion, graph_tables
 from ramify.datasets import make_circle_labels
@@ -12,7 +12,7 @@ from ramify.datasets import make_circle_labels
 
 @pytest.mark.parametrize(
     "rival",
-    [LabelwiseSVM(5.0), BaggedSVMs(5.0, n_members=5), AdaBoostMH(10, 8), MultiTaskFeatures(0.1)],
+    [LabelwiseSVM(5.0), BaggedSVMs(5.0, n_members=5), MultiTaskFeatures(0.1)],
     ids=lambda rival: type(rival).__name__,
 )
 def test_every_rival_learns_labels_by_lines(rival):
