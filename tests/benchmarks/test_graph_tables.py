@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.graph_rivals import BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 
-from benchmarks import graph_completion, graph_tables
+from benchmarks import graph_completion, graph_inference, graph_tables
 from ramify.datasets import make_circle_labels
 
 
@@ -60,3 +60,15 @@ def test_completed_potentials_grow_faster_with_c_than_trained_ones(monkeypatch, 
     trained, completed = ([float(row[column]) for row in rows] for column in (4, 6))
     assert completed[1] / completed[0] > 2.0 * trained[1] / trained[0]
     assert completed[1] > 2.0 * trained[1]
+
+
+def test_message_passing_finds_nearly_all_best_labellings_of_an_ensemble(monkeypatch, capsys):
+    X, Y = make_circle_labels(200, 5, union_share=0.5, random_state=0)
+    monkeypatch.setattr(graph_inference, "load", lambda name: (X, Y.astype(int)))
+    monkeypatch.setattr(graph_inference, "ENSEMBLES", {"circle10": (1.0, 10)})
+    n_edges, share, lost = graph_inference.agreement("circle10", 1.0, 10)
+    assert n_edges == 10
+    assert share >= 0.95
+    assert -1e-9 <= lost < 0.01
+    graph_inference.main()
+    assert f"| circle10 | 10 | {100 * share:.1f} % |" in capsys.readouterr().out
