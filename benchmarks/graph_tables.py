@@ -251,7 +251,8 @@ def figure(source: Path, target: Path) -> None:
     import matplotlib.pyplot as plt
 
     rows = [row for row in read(source) if row["method"] == "graphs"]
-    names = [name for name in (*SETS, *CIRCLES) if any(row["data"] == name for row in rows)]
+    drawn = {row["data"] for row in rows}
+    names = [name for name in (*SETS, "circle10", "circle50") if name in drawn]
     n_rows = -(-len(names) // 3)
     figure, axes = plt.subplots(
         n_rows, 3, figsize=(9, 2.2 * n_rows), squeeze=False, layout="constrained"
@@ -269,7 +270,7 @@ def figure(source: Path, target: Path) -> None:
     figure.supylabel("microlabel accuracy (%)", fontsize="medium")
     handles = axes.flat[0].get_legend_handles_labels()
     figure.legend(*handles, frameon=False, ncols=4, loc="outside upper center")
-    figure.savefig(target, dpi=150)
+    figure.savefig(target, dpi=120)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
