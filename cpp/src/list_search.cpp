@@ -278,7 +278,7 @@ void ListSearch::choose_group(const SearchNode& node, int32_t feature, uint64_t 
     for (int64_t at = 0; at < walk.n_cuts[list]; ++at) {
         const int64_t i = int64_t{walk.ends[list][at]} - 1;
         const float score = walk.norms[list][at] * task.factors[i];
-        if (i < task.begin || i >= task.end || !(score > gain)) continue;
+        if (!(score > gain) || i < task.begin || i >= task.end) continue;
         gain = score;
         cut = i;
     }

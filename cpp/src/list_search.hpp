@@ -9,8 +9,6 @@
 
 namespace ramify {
 
-// Vectors may read this far past the end of a list.
-constexpr int64_t kListReadAhead = 32;
 // Larger subtrees do better with histograms, unless their rows come sorted.
 constexpr int64_t kMaxListRows = 4096;
 static_assert(kMostOrderedRows <= kRightChild, "a move holds a place and a side");

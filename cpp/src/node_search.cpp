@@ -159,6 +159,7 @@ void NodeSearch::split_lists_with_team(const NodeRange& range) {
         whole_lists_->split(range, first, std::min(n_lists, first + kBatchLists),
                             threads_[id]->scratch);
     });
+    whole_lists_->end_split();
 }
 
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {

@@ -26,9 +26,10 @@ void PresortedLists::start(const NodeRange& subtree) {
     if (!entries_) entries_ = std::make_shared<std::vector<uint32_t>>();
     entries_->resize(features_.size() * stride_ + kListReadAhead);
     if (workspace_.has_row_orders() && subtree.size() == workspace_.n_rows) {
-        std::copy_n(workspace_.binned.row_orders, features_.size() * stride_, entries_->data());
+        origin_ = workspace_.binned.row_orders;
         return;
     }
+    origin_ = nullptr;
     for (size_t f = 0; f < features_.size(); ++f)
         sort_entries(workspace_, kernels_, subtree, features_[f], list(f, subtree));
 }
@@ -37,6 +38,7 @@ void PresortedLists::share(const PresortedLists& whole) {
     subtree_ = whole.subtree_;
     stride_ = whole.stride_;
     entries_ = whole.entries_;
+    origin_ = whole.origin_;
     is_active_ = true;
 }
 
@@ -51,12 +53,13 @@ void PresortedLists::search(const SearchNode& node, size_t first, size_t last, L
     for (size_t f = first; f < last; ++f)
         scratch.ranks[f - first] = feature_rank(node.seed, features_[f]);
     lists.search_all(node, features_.data() + first, scratch.ranks.data(), last - first,
-                     list(first, node.range), stride_, best);
+                     sorted(first, node.range), stride_, best);
 }
 
 void PresortedLists::split(const NodeRange& range, const std::vector<uint8_t>& left) {
     note_moves(range, left);
     split(range, 0, features_.size(), scratch_);
+    end_split();
 }
 
 void PresortedLists::note_moves(const NodeRange& range, const std::vector<uint8_t>& left) {
@@ -79,6 +82,7 @@ void PresortedLists::split(const NodeRange& range, size_t first, size_t last,
     task.spill = scratch.spill.data();
     for (size_t f = first; f < last; ++f) {
         task.entries = list(f, range);
+        if (origin_) std::copy_n(sorted(f, range), range.size(), task.entries);
         kernels_.split_list(task);
     }
 }

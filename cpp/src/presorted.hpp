@@ -40,10 +40,15 @@ class PresortedLists {
                 ListScratch& scratch, Split& best) const;
     void note_moves(const NodeRange& range, const std::vector<uint8_t>& left);
     void split(const NodeRange& range, size_t first, size_t last, ListScratch& scratch) const;
+    // After all features were split.
+    void end_split() { origin_ = nullptr; }
 
   private:
     uint32_t* list(size_t feature, const NodeRange& range) const {
         return entries_->data() + feature * stride_ + (range.begin - subtree_.begin);
+    }
+    const uint32_t* sorted(size_t feature, const NodeRange& range) const {
+        return origin_ ? origin_ + feature * stride_ : list(feature, range);
     }
 
     Workspace& workspace_;
@@ -53,6 +58,8 @@ class PresortedLists {
     NodeRange subtree_;
     size_t stride_ = 0;
     std::shared_ptr<std::vector<uint32_t>> entries_;
+    // Lists that came sorted, which are copied one by one as the first node is split.
+    const uint32_t* origin_ = nullptr;
     std::vector<uint16_t> moves_;
     ListScratch scratch_;
 };

@@ -13,7 +13,7 @@ std::vector<uint32_t> order_rows(const BinnedView& binned, ThreadTeam& team) {
     std::vector<int32_t> homes;
     for (int32_t home = 0; home < binned.n_dense; ++home)
         if (!binned.is_categorical[binned.dense_features[home]]) homes.push_back(home);
-    std::vector<uint32_t> entries(homes.size() * n);
+    std::vector<uint32_t> entries(homes.size() * n + kListReadAhead);
     team.parallel_for(static_cast<int64_t>(homes.size()), [&](int64_t f, int) {
         const uint8_t* const codes =
             binned.codes_u8 + (homes[f] / kTileFeatures * n) * kTileFeatures +

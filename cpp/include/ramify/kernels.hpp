@@ -36,6 +36,9 @@ inline uint32_t list_entry(uint32_t code, uint32_t row) { return code << 16 | ro
 inline uint32_t list_code(uint32_t entry) { return entry >> 16; }
 inline uint32_t list_row(uint32_t entry) { return entry & 0xffff; }
 
+// Vectors may read this far past the end of a list.
+constexpr int64_t kListReadAhead = 32;
+
 // Missing rows sort behind all values.
 constexpr uint32_t kMissingEntryCode = 0xffff;
 
