@@ -123,7 +123,12 @@ PROBLEMS: dict[str, Problem] = {
     problem.name: problem
     for problem in (
         dense_regression("dense-300-8-3", n_train=300, n_test=100, n_features=8, n_outputs=3),
-        dense_regression("dense-5k-15-4", n_train=5_000, n_test=5_000, n_features=15, n_outputs=4),
+        *(
+            dense_regression(
+                f"dense-5k-15-{d}", n_train=5_000, n_test=5_000, n_features=15, n_outputs=d
+            )
+            for d in (2, 4, 6)
+        ),
         dense_regression(
             "dense-250-300-16", n_train=250, n_test=1_000, n_features=300, n_outputs=16
         ),
@@ -133,8 +138,11 @@ PROBLEMS: dict[str, Problem] = {
         dense_regression(
             "dense-10k-60-16", n_train=10_000, n_test=10_000, n_features=60, n_outputs=16
         ),
-        dense_regression(
-            "dense-30k-120-100", n_train=30_000, n_test=10_000, n_features=120, n_outputs=100
+        *(
+            dense_regression(
+                f"dense-30k-120-{d}", n_train=30_000, n_test=10_000, n_features=120, n_outputs=d
+            )
+            for d in (16, 100, 256)
         ),
         generated_labels("labels-300-8-6", n_train=300, n_test=100, n_features=8, n_outputs=6),
         real_labels("delicious", n_train=12_920),
