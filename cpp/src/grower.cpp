@@ -347,6 +347,7 @@ class Grower {
             OpenNode left, right;
             divide(nodes_[node.id], node, words_, 0, left, right);
             add_children(node.id, left, right);
+            search_.split_lists_with_team(node.range);
             summarise_children(node, left, right);
             open_with_team(left);
             open_with_team(right);

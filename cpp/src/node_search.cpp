@@ -98,7 +98,7 @@ void NodeSearch::prepare_small_nodes() {
 
 bool NodeSearch::keeps_whole_lists() const {
     return lists_possible_ && !other_features_ && workspace_.has_row_orders() &&
-           workspace_.n_blocks <= kMostListBlocks && workspace_.params.max_leaf_nodes < 0 &&
+           workspace_.n_blocks <= kMostListBlocks &&
            workspace_.n_rows * workspace_.lanes * int64_t{sizeof(float)} <= kMostBlockBytes;
 }
 

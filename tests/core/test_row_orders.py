@@ -54,12 +54,19 @@ def test_every_instruction_set_walks_groups_alike(
         assert_agrees(problem.grow(ordered=ordered, max_depth=4), problem, max_depth=4)
 
 
-def test_other_rows_and_leafwise_growth_do_without_orders():
+def test_some_of_the_rows_do_without_orders():
     problem = numeric_problem(600, 6, 4, missing=True, seed=5)
     rows = problem.all_rows[::2].copy()
     assert_identical(problem.grow(rows, ordered=True), problem.grow(rows))
-    leafwise = {"max_leaf_nodes": 9}
-    assert_same_gains(problem.grow(ordered=True, **leafwise), problem.grow(**leafwise))
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+def test_best_first_growth_keeps_orders(weights):
+    problem = numeric_problem(6_000, 6, 4, weights=weights, missing=True, seed=5)
+    leafwise = {"max_leaf_nodes": 20}
+    tree = problem.grow(ordered=True, **leafwise)
+    assert_same_gains(tree, problem.grow(**leafwise))
+    assert_identical(tree, problem.grow(ordered=True, n_threads=3, **leafwise))
 
 
 def test_more_rows_than_a_list_can_name_do_without_orders():
