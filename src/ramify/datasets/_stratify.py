@@ -209,6 +209,8 @@ def _deal(
     """Deal out the rows, the rarest trait first."""
     n_rows = traits.shape[0]
     by_trait = traits.tocsc()
+    if (np.diff(traits.indptr) == 1).all():
+        return _deal_groups(by_trait, shares, rng)
     part_of = np.full(n_rows, -1, dtype=np.intp)
     n_left = np.diff(by_trait.indptr).astype(np.int64)
     lacks = shares[:, np.newaxis] * n_left  # of each trait, in each part
@@ -229,6 +231,22 @@ def _deal(
         n_left[(n_left == 0) | (n_left > n_rows)] = done
     rest = rng.permutation(np.flatnonzero(part_of < 0))
     part_of[rest] = _greedy_parts(rest.size, room, room, rng)
+    return part_of
+
+
+def _deal_groups(
+    by_trait: sparse.csc_array, shares: NDArray[np.float64], rng: RandomState
+) -> NDArray[np.intp]:
+    """Deal out rows with one trait each: the traits keep their sizes, and so their order."""
+    part_of = np.empty(by_trait.shape[0], dtype=np.intp)
+    sizes = np.diff(by_trait.indptr)
+    room = shares * by_trait.shape[0]
+    for trait in np.argsort(sizes, kind="stable"):
+        rows = by_trait.indices[by_trait.indptr[trait] : by_trait.indptr[trait + 1]]
+        rows = rng.permutation(rows)
+        parts = _greedy_parts(rows.size, shares * rows.size, room, rng)
+        part_of[rows] = parts
+        room -= np.bincount(parts, minlength=shares.size)
     return part_of
 
 
