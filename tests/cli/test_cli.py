@@ -164,7 +164,7 @@ def test_label_data_make_a_classifier_with_probabilities(ramify, tmp_path):
     assert {"lrap", "hamming_loss", "ndcg_at_5"} <= set(scores)
     ramify("predict", model, "tags", "--proba", "--out", tmp_path / "p.csv")
     values = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
-    assert values.shape == (500, 8)
+    assert values.shape == (300, 8)
     assert ((values > 0) & (values < 1)).any()
 
 

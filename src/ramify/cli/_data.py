@@ -14,17 +14,17 @@ from ramify.datasets import Dataset, NumberedNames
 def builtin_data(seed: int = 0) -> dict[str, Dataset]:
     """Return generated data sets of both tasks, small enough for a demonstration."""
     pairs = {
-        "hidden-factors": datasets.make_correlated_targets(400, 12, 8, random_state=seed),
+        "hidden-factors": datasets.make_correlated_targets(240, 12, 8, random_state=seed),
         "friedman1-group": datasets.make_friedman1_targets(
-            400, 8, structure="group", random_state=seed
+            240, 8, structure="group", random_state=seed
         ),
         "friedman1-ind": datasets.make_friedman1_targets(
-            400, 4, structure="ind", random_state=seed
+            240, 4, structure="ind", random_state=seed
         ),
-        "tags": datasets.make_multilabel(500, 12, 8, random_state=seed),
-        "circle": datasets.make_circle_labels(500, 10, random_state=seed),
+        "tags": datasets.make_multilabel(300, 12, 8, random_state=seed),
+        "circle": datasets.make_circle_labels(300, 10, random_state=seed),
         "linear-dependent": datasets.make_linear_labels(
-            500, dependence="conditional", random_state=seed
+            300, dependence="conditional", random_state=seed
         ),
     }
     return {

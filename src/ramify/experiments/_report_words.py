@@ -73,15 +73,22 @@ def task_lead(comparison: Comparison, metric: Metric) -> str:
     counts = sorted({folds[name] for name in names})
     n_folds = " or ".join(map(str, counts))
     better = "higher" if metric.greater_is_better else "lower"
-    tuning = comparison.plan.get("tuning", 0.25)
-    how = (
-        f"{tuning:.0%} of them held back" if isinstance(tuning, float) else f"{tuning} inner folds"
-    )
     return (
         f"{len(comparison.methods(metric.task))} methods on {len(names)} data "
-        f"{'set' if len(names) == 1 else 'sets'}, {n_folds} folds each, the same for all; tuned "
-        f"for {plain_name(metric.name)} ({better} is better) within the training rows ({how})."
+        f"{'set' if len(names) == 1 else 'sets'}, {n_folds} folds each, the same for all; "
+        f"{_tuning_words(comparison.plan)} {plain_name(metric.name)} ({better} is better)."
     )
+
+
+def _tuning_words(plan: Mapping[str, Any]) -> str:
+    """Say how settings were chosen."""
+    if plan.get("max_settings") == 1:
+        return "one setting of each method, drawn by lot; ranked by"
+    tuning = plan.get("tuning", 0.25)
+    rows = (
+        f"{tuning:.0%} of them held back" if isinstance(tuning, float) else f"{tuning} inner folds"
+    )
+    return f"tuned within the training rows ({rows}) for"
 
 
 def task_summary(comparison: Comparison, metric: Metric) -> str:
