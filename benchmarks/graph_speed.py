@@ -62,12 +62,12 @@ def fit_on_yeast(kernel: str, constant: float) -> tuple[float, float]:
     return min(seconds), model.dual_gap_ / (model.objective_ - model.dual_gap_)
 
 
-def members_on_enron() -> float:
-    """Time a fit of 100 members with two threads, in seconds of the clock."""
+def members_on_enron() -> tuple[float, float]:
+    """Time a fit of 100 members with two threads, in seconds of the clock and of CPU."""
     X, Y = load("enron")
-    start = time.perf_counter()
+    clock, cpu = time.perf_counter(), time.process_time()
     make_graphs(0.5, 100, n_jobs=2).fit(X, Y)
-    return time.perf_counter() - start
+    return time.perf_counter() - clock, time.process_time() - cpu
 
 
 def many_rows() -> tuple[float, float]:
@@ -113,7 +113,8 @@ def main() -> int:
     for n_members in (5, 50):
         peak, own = memory_of_members(n_members)
         print(f"{n_members} members: at most {peak:.1f} MB, members {own:.1f} MB", flush=True)
-    print(f"enron, 100 members, 2 threads: {members_on_enron():.0f} s")
+    clock, cpu = members_on_enron()
+    print(f"enron, 100 members, 2 threads: {clock:.0f} s, {cpu:.0f} s of CPU")
     return 0
 
 
