@@ -270,7 +270,7 @@ def figure(source: Path, target: Path) -> None:
     figure.supylabel("microlabel accuracy (%)", fontsize="medium")
     handles = axes.flat[0].get_legend_handles_labels()
     figure.legend(*handles, frameon=False, ncols=4, loc="outside upper center")
-    figure.savefig(target, dpi=120)
+    figure.savefig(target, dpi=90)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
