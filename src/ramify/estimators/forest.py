@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class ForestEstimator(ForestPrediction):
         old = self._trees_to_keep(data, training)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else self._entropy
         settings = self._settings(data.shape)
-        settings, members = self._choose(settings, training, entropy, old, n_threads)
+        settings, members, tried = self._choose(settings, training, entropy, old, n_threads)
         grower = ForestGrower(training, settings, entropy)
         per_estimator = grower.n_trees_per_estimator
         n_old = len(members)
@@ -79,10 +80,11 @@ class ForestEstimator(ForestPrediction):
             for member in grown:
                 members.append(member)
                 advance()
+        self._put_together(old, members, training)
         self._entropy = entropy
         self._trees_per_estimator = per_estimator
         self._remember(data.schema, targets.schema)
-        self._put_together(old, members, training)
+        self._remember_choice(settings, tried)
         self._score_out_of_bag(training, n_threads)
 
     def _check_combinations(self) -> None:
@@ -105,6 +107,12 @@ class ForestEstimator(ForestPrediction):
             raise ValueError(
                 f"projection='auto' of {name} chooses among views that are drawn for every tree; "
                 f"got projection_scope={self.projection_scope!r}. Use 'tree'."
+            )
+        view = None if _is_auto(self.projection) else projections.resolve(self.projection)
+        if self.projection_scope == "node" and isinstance(view, projections.FromTransformer):
+            raise ValueError(
+                f"projection_scope='node' of {name} draws a view of the rows of every node, but "
+                f"{self.projection!r} transforms all rows at once. Use 'tree' or 'forest'."
             )
         if self.projection_scope == "node" and self.max_leaf_nodes is not None:
             raise ValueError(
@@ -131,23 +139,47 @@ class ForestEstimator(ForestPrediction):
         entropy: list[int],
         old: Forest | None,
         n_threads: int,
-    ) -> tuple[ForestSettings, list[Member]]:
-        """Choose the view and the number of features, if that is wanted; keep the trees."""
+    ) -> tuple[ForestSettings, list[Member], list[dict[str, Any]] | None]:
+        """Choose the view and the number of features, if that is wanted.
+
+        Returns
+        -------
+        settings : ForestSettings
+        members : list of Member
+            Trees of that choice that are there already.
+        tried : list of dict or None
+            What was tried; None if nothing was to be chosen.
+        """
+        if not _is_auto(self.projection):
+            return settings, [], None
         members: list[Member] = []
-        chosen = settings.tree.projection, settings.tree.max_features
-        if _is_auto(self.projection):
-            if old is not None:
-                chosen = self.projection_, self.max_features_
-            else:
-                with progress_bar("choosing a view", 0, self.verbose) as advance:
-                    race = Race(training, settings, entropy, n_threads, advance)
-                    winner = race.run()
-                self.auto_results_ = [candidate.describe() for candidate in race.tried]
-                chosen = winner.projection, winner.max_features
-                members = winner.members if settings.bootstrap else []
-        self.projection_, self.max_features_ = chosen
+        if old is not None:
+            if not hasattr(self, "auto_results_"):
+                raise ValueError(
+                    "warm_start=True goes on with the view that the trees before were grown on; "
+                    "got projection='auto', which chooses one. Use the projection of the first "
+                    "fit, or warm_start=False to start anew."
+                )
+            chosen, tried = (self.projection_, self.max_features_), self.auto_results_
+        else:
+            with progress_bar("choosing a view", 0, self.verbose) as advance:
+                race = Race(training, settings, entropy, n_threads, advance)
+                winner = race.run()
+            tried = [candidate.describe() for candidate in race.tried]
+            chosen = winner.projection, winner.max_features
+            members = winner.members if settings.bootstrap else []
         tree = replace(settings.tree, projection=chosen[0], max_features=chosen[1])
-        return replace(settings, tree=tree), members
+        return replace(settings, tree=tree), members, tried
+
+    def _remember_choice(
+        self, settings: ForestSettings, tried: list[dict[str, Any]] | None
+    ) -> None:
+        self.projection_ = settings.tree.projection
+        self.max_features_ = settings.tree.max_features
+        if tried is not None:
+            self.auto_results_ = tried
+        elif hasattr(self, "auto_results_"):
+            del self.auto_results_
 
     def _trees_to_keep(self, data: BinnedData, training: TrainingData) -> Forest | None:
         """Give the trees to go on from, if there are any and that is wanted."""
@@ -161,8 +193,8 @@ class ForestEstimator(ForestPrediction):
         )
         if not same:
             raise ValueError(
-                "warm_start=True adds trees grown on the same X, y and weights as before; got "
-                "others. Use warm_start=False to start anew."
+                "warm_start=True adds trees grown on the same rows, y and weights as before; got "
+                "another y, other weights or other features. Use warm_start=False to start anew."
             )
         return old
 
@@ -273,7 +305,9 @@ class ForestEstimator(ForestPrediction):
         }
         member = self._member_type(**shared, splitter="random" if self._random_cuts else "best")
         member._remember(self._features, self._targets)
-        member._remember_tree(self._forest.described_tree(t), None)
+        member._remember_tree(
+            self._forest.tree(t), describe=partial(self._forest.described_tree, t)
+        )
         return member
 
     # Model files -------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,10 +142,10 @@ class ForestClassifier(FitsClasses, ForestEstimator):
                 f"predict_topk is for multi-label problems; y was {self._targets.kind}. Use "
                 "predict_proba."
             )
-        if not int(k) >= 1:
-            raise ValueError(f"k must be at least 1; got {k!r}.")
+        if not isinstance(k, numbers.Integral) or k < 1:
+            raise ValueError(f"k must be an integer >= 1; got {k!r}.")
         encoded = self._encode(X)
-        return self._forest.predict_topk(encoded, int(k), self._n_threads())
+        return _known(self._forest.predict_topk(encoded, int(k), self._n_threads()))
 
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict by the first tree, the first two trees, and so on.
@@ -191,21 +193,22 @@ class ForestClassifier(FitsClasses, ForestEstimator):
 
     def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
         self.oob_decision_function_ = split_probabilities(self._targets, predicted.values)
-        scored = predicted.scorable_rows(targets.observed)
-        if targets.observed is not None and not callable(self.oob_score):
-            first = targets.schema.channel_offsets[:-1]
-            scored = scored & targets.observed[:, first].all(axis=1)
-        rows = np.flatnonzero(scored)
+        rows = np.flatnonzero(predicted.scorable_rows(targets.observed))
         guess = self._decode_channels(_known(predicted.values[rows]))
         truth = decode_classes(self._targets, targets.values[rows])
-        self.oob_score_ = self._out_of_bag_score(_accuracy, truth, guess)
+        observed = None
+        if targets.observed is not None:
+            observed = targets.observed[rows][:, targets.schema.channel_offsets[:-1]]
+        self.oob_score_ = self._out_of_bag_score(partial(_accuracy, observed), truth, guess)
 
 
-def _accuracy(truth: Any, guess: Any) -> float:
-    """Share of rows whose outputs are all right."""
+def _accuracy(observed: NDArray[np.bool_] | None, truth: Any, guess: Any) -> float:
+    """Share of rows whose observed outputs are all right."""
     wrong = truth != guess
     if isinstance(wrong, np.ndarray):
         wrong = wrong.reshape(len(wrong), -1)
+        if observed is not None:
+            wrong = wrong & observed
         return float(1.0 - wrong.any(axis=1).mean())
     return float(1.0 - np.mean(np.diff(sparse.csr_array(wrong).indptr) > 0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,7 +111,7 @@ class ForestPrediction(MultiOutputEstimator):
         if isinstance(output, str):
             if output in names:
                 return names.index(output)
-        elif -len(names) <= int(output) < len(names):
+        elif isinstance(output, numbers.Integral) and -len(names) <= output < len(names):
             return int(output) % len(names)
         raise ValueError(
             f"output must be one of the {len(names)} outputs, by position or by name; got "
@@ -122,7 +123,9 @@ class ForestPrediction(MultiOutputEstimator):
 
         A draw is the whole output of one training row, chosen by `predict_weights`, so that
         outputs keep their dependence. Unobserved entries of that row stay NaN, or None among
-        classes that are no numbers.
+        classes that are no numbers. Where outputs do not share their weights (subspace or
+        out-of-bag aggregation, round robin, unobserved targets), a row is drawn by those that
+        all trees together give it, and the mean of many draws is not `predict`.
 
         Parameters
         ----------
@@ -136,8 +139,8 @@ class ForestPrediction(MultiOutputEstimator):
         ndarray of shape (n_draws, n, d), or list of n_draws csr_arrays of shape (n, d)
             In the form in which `predict` gives the outputs; a list if Y was sparse.
         """
-        if int(n_draws) < 1:
-            raise ValueError(f"n_draws must be at least 1; got {n_draws!r}.")
+        if not isinstance(n_draws, numbers.Integral) or n_draws < 1:
+            raise ValueError(f"n_draws must be an integer >= 1; got {n_draws!r}.")
         weights = self.predict_weights(X)
         rng = self._rng(random_state)
         # One uniform number per draw, searched in the running total of its row's weights.

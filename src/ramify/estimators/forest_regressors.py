@@ -181,7 +181,7 @@ class ForestRegressor(FitsNumbers, ForestEstimator):
         scored = predicted.scorable_rows(targets.observed)
         truth: Any = targets.values[scored]
         guess: Any = predicted.values[scored]
-        if self._forest.outputs.is_sparse:
+        if self._forest.outputs.is_sparse and callable(self.oob_score):
             truth, guess = truth.toarray(), guess.toarray()
         elif targets.observed is not None:
             truth = np.where(targets.observed[scored], truth, np.nan)

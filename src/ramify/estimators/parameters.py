@@ -224,8 +224,8 @@ PARAMETERS: dict[str, Parameter] = {
         "View of the outputs on which the splits are chosen; leaf values are always those of all\n"
         "outputs. None: all outputs. A name such as ``'gaussian'``, an instance such as\n"
         "``projections.Gaussian(n_components='log')``, or a transformer of scikit-learn.\n"
-        "Forests take ``'auto'``, too: the view and `max_features` with the smallest error out\n"
-        "of bag, which about doubles the time of the fit. For boosting, ``'auto'`` tries views\n"
+        "Forests take ``'auto'``, too: the view and `max_features` that do best out of bag, at\n"
+        "up to nine times the work of a plain forest. For boosting, ``'auto'`` tries views\n"
         "on up to 4000 rows, a quarter of which are set aside to judge them.",
         _is_projection,
         "None, a name, a Projection or a transformer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -46,12 +47,31 @@ class SingleTree(MultiOutputEstimator):
         self._remember(data.schema, targets.schema)
         self._remember_tree(trees, level)
 
-    def _remember_tree(self, trees: Trees, pruning_level: float | None) -> None:
+    def _remember_tree(
+        self,
+        trees: Trees,
+        pruning_level: float | None = None,
+        describe: Callable[[], Trees] | None = None,
+    ) -> None:
+        """Keep a tree. describe: makes it with the statistics of its nodes, if it has none."""
         self._trees = trees
+        self._describe = describe
         if pruning_level is not None:
             self.pruning_level_ = float(pruning_level)
         elif hasattr(self, "pruning_level_"):
             del self.pruning_level_
+
+    @property
+    def _described_trees(self) -> Trees:
+        """The tree with the statistics of its nodes."""
+        if self._describe is not None:
+            self._trees, self._describe = self._describe(), None
+        return self._trees
+
+    def __getstate__(self) -> Any:
+        if hasattr(self, "_trees"):
+            _ = self._described_trees  # a pickle does not keep the forest
+        return super().__getstate__()
 
     def _leaves_of(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of every row, counted among the leaves."""
@@ -62,7 +82,7 @@ class SingleTree(MultiOutputEstimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in what the splits took off the variance, of shape (p,)."""
         check_is_fitted(self)
-        return self._trees.structure.feature_importances()
+        return self._described_trees.structure.feature_importances()
 
     @property
     def output_importances_(self) -> NDArray[np.float64]:
@@ -143,7 +163,7 @@ class SingleTree(MultiOutputEstimator):
         metadata = self._metadata()
         metadata["leaves"] = self._trees.leaves.kind
         metadata["pruning_level_"] = getattr(self, "pruning_level_", None)
-        return self._trees.to_arrays(), metadata
+        return self._described_trees.to_arrays(), metadata
 
     @classmethod
     def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:

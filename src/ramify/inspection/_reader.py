@@ -108,8 +108,8 @@ class TreeReader:
         decimals: int = 3,
     ) -> None:
         check_tree(model)
-        self.structure: TreeStructure = model._trees.structure
-        self._leaves: Leaves = model._trees.leaves
+        self.structure: TreeStructure = model._described_trees.structure
+        self._leaves: Leaves = model._described_trees.leaves
         self._categories = model._features.categories
         self._targets: TargetSchema = model._targets
         self._decimals = decimals

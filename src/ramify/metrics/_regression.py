@@ -8,11 +8,22 @@ With target j, observed rows i, weights w and the mean m_j over training rows (p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
-from ramify.metrics._inputs import Floats, check_same_shape, read_entry_weights, read_targets
+from ramify.metrics._inputs import (
+    Floats,
+    check_same_shape,
+    is_sparse,
+    read_entry_weights,
+    read_targets,
+)
+
+#: Entries of sparse matrices that are made dense at a time.
+_BLOCK_ENTRIES = 2**22
 
 Multioutput = Literal["uniform_average", "raw_values"]
 
@@ -28,9 +39,9 @@ def macro_r2_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or (n, d)
+    y_true : array-like or sparse matrix of shape (n,) or (n, d)
         NaN is not observed and does not count.
-    y_pred : array-like of shape (n,) or (n, d)
+    y_pred : array-like or sparse matrix of shape (n,) or (n, d)
         Finite wherever y_true is observed.
     sample_weight : array-like of shape (n,) or (n, d), optional
     multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
@@ -54,6 +65,28 @@ def macro_r2_score(
     >>> macro_r2_score(Y, P, multioutput="raw_values")
     array([0.5, 1. ])
     """
+    parts = _column_blocks(y_true, y_pred, sample_weight)
+    return _combine(np.concatenate([_r2_scores(*part) for part in parts]), multioutput)
+
+
+def _column_blocks(y_true: Any, y_pred: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield some targets at a time, made dense, if there are sparse matrices; else all."""
+    if not (is_sparse(y_true) or is_sparse(y_pred)):
+        yield y_true, y_pred, sample_weight
+        return
+    true, pred = sparse.csc_array(y_true), sparse.csc_array(y_pred)
+    check_same_shape(true.shape, pred.shape, "y_pred")
+    n_rows, n_targets = true.shape
+    has_columns = sample_weight is not None and np.ndim(sample_weight) == 2
+    step = max(1, _BLOCK_ENTRIES // max(1, n_rows))
+    for start in range(0, n_targets, step):
+        at = slice(start, start + step)
+        weights = np.asarray(sample_weight)[:, at] if has_columns else sample_weight
+        yield true[:, at].toarray(), pred[:, at].toarray(), weights
+
+
+def _r2_scores(y_true: Any, y_pred: Any, sample_weight: Any) -> Floats:
+    """Score each target; NaN if it has fewer than two observed values."""
     true, pred, weights = _read(y_true, y_pred, sample_weight)
     totals = weights.sum(axis=0)
     means = (weights * true).sum(axis=0) / np.where(totals > 0, totals, 1.0)
@@ -61,9 +94,9 @@ def macro_r2_score(
     spread = (weights * (true - means) ** 2).sum(axis=0)
     is_constant = _is_constant(true, weights)
     scores = 1.0 - error / np.where(is_constant, 1.0, spread)
-    scores = np.where(is_constant, (error == 0).astype(np.float64), scores)
+    scores = np.asarray(np.where(is_constant, (error == 0).astype(np.float64), scores))
     scores[(weights > 0).sum(axis=0) < 2] = np.nan
-    return _combine(scores, multioutput)
+    return scores
 
 
 def relative_root_mean_squared_error(

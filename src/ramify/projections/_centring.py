@@ -77,7 +77,7 @@ class CentredValues:
             product = self.values @ matrix.astype(self.values.dtype)
             if sparse.issparse(product):
                 product = product.toarray()
-            product = product - (self.means @ matrix).astype(product.dtype)
+            product = np.asarray(product - (self.means @ matrix).astype(product.dtype))
             return product if self.scale is None else self.scale * product
         product = np.empty((self.shape[0], matrix.shape[1]))
         for rows, block in self.blocks():

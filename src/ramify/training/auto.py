@@ -13,7 +13,9 @@ s_i - v_i + v_i / T, where v_i = (s_i - e_i) m_i / (m_i - 1) is the variance bet
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,19 +66,19 @@ class Candidate:
     work: int = 0
 
     def describe(self) -> dict[str, Any]:
-        """Give what was tried and what came of it."""
+        """Give what was tried and what came of it; None: it was not measured."""
         return {
             "projection": "None" if self.projection is None else repr(self.projection),
             "max_features": self.max_features,
             "n_trees": len(self.members),
-            "error": self.error,
-            "score": self.score,
+            "error": self.error if np.isfinite(self.error) else None,
+            "score": self.score if np.isfinite(self.score) else None,
             "work": self.work,
         }
 
 
 def candidates(settings: ForestSettings, n_outputs: int, n_features: int) -> list[Candidate]:
-    """List what is worth a try: the given number of features first, without a projection.
+    """List what is worth a try: the square root of the features first, without a projection.
 
     Parameters
     ----------
@@ -92,8 +94,7 @@ def candidates(settings: ForestSettings, n_outputs: int, n_features: int) -> lis
             Gaussian("sqrt"),
             SparseRademacher("log"),
         ]
-    given = settings.tree.max_features or n_features
-    widths = dict.fromkeys([given, max(1, n_features // 3), n_features])
+    widths = dict.fromkeys([max(1, math.isqrt(n_features)), max(1, n_features // 3), n_features])
     return [Candidate(view, width) for width in widths for view in views]
 
 
@@ -139,7 +140,9 @@ class Race:
         self._grow(first, n_trees)
         budget = _BUDGET * first.work / n_trees * n_estimators
         for candidate in self.tried[1:]:
-            if self._spent + first.work <= budget:
+            # What it takes to search all outputs; a view takes less.
+            width = candidate.max_features / first.max_features
+            if self._spent + first.work * width <= budget:
                 self._grow(candidate, n_trees)
         grown = [candidate for candidate in self.tried if candidate.members]
         for candidate in grown:
@@ -148,7 +151,9 @@ class Race:
         finalists = grown[: max(1, len(grown) // 2)]
         n_trees = max(n_trees, n_estimators // 2)
         for candidate in finalists if len(finalists) > 1 else []:
-            if candidate is finalists[0] or self._spent <= budget:
+            per_tree = candidate.work / len(candidate.members)
+            rest = per_tree * (n_trees - len(candidate.members))
+            if candidate is finalists[0] or self._spent + rest <= budget:
                 self._grow(candidate, n_trees)
                 candidate.score = self._score(candidate.members, self._n_threads)
         return max(finalists, key=lambda each: each.score)
@@ -164,10 +169,12 @@ class Race:
             max_features=candidate.max_features,
         )
         grower = ForestGrower(self._data, replace(self._settings, tree=tree), self._entropy)
-        for member in grower.grow(range(len(candidate.members), n_trees), self._n_threads):
-            candidate.members.append(member)
-            candidate.work += member.work
-            self._on_tree()
+        trees = range(len(candidate.members), n_trees)
+        with closing(grower.grow(trees, self._n_threads)) as grown:
+            for member in grown:
+                candidate.members.append(member)
+                candidate.work += member.work
+                self._on_tree()
 
 
 @dataclass(frozen=True, eq=False)
