@@ -274,7 +274,7 @@ class LabelsByRegression(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the number of each label, cut off at 0 and 1."""
         predicted = np.asarray(self.estimator_.predict(X))
-        return np.clip(predicted.reshape(predicted.shape[0], -1), 0.0, 1.0)
+        return np.asarray(np.clip(predicted.reshape(predicted.shape[0], -1), 0.0, 1.0))
 
 
 class RandomLinearCombinations(RegressorMixin, BaseEstimator):
