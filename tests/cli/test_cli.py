@@ -55,7 +55,8 @@ def test_a_model_is_fitted_evaluated_inspected_and_used(ramify, table, tmp_path)
     assert set(facts["importances"]) == {"rain", "soil"}
     new = tmp_path / "new.csv"
     new.write_text("rain,soil\n3,clay\n16,sand\n")
-    ramify("predict", model, new, "--out", tmp_path / "out.csv")
+    told = json.loads(ramify("predict", model, new, "--out", tmp_path / "out.csv", "--json"))
+    assert (told["rows"], told["columns"]) == (2, 2)
     with (tmp_path / "out.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["yield", "height"]

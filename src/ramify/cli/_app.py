@@ -84,12 +84,16 @@ def predict(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    as_json: Json = False,
 ) -> None:
     """Predict, and write a CSV file with a column per output."""
     fitted = load(model)
     X = features_for(fitted, data, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
     n_rows, n_columns = write_predictions(out, fitted, X, proba=proba)
-    console.print(f"{n_rows} rows of {n_columns} columns: {out}", soft_wrap=True)
+    if as_json:
+        show_json({"predictions": str(out), "rows": n_rows, "columns": n_columns})
+    else:
+        console.print(f"{n_rows} rows of {n_columns} columns: {out}", soft_wrap=True)
 
 
 @app.command()
