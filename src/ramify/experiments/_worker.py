@@ -1,8 +1,8 @@
 """Do runs in a process of their own, which may crash or be stopped without harm to the others.
 
 Compiled code of other libraries can end a process, and nothing but the end of its process stops a
-run that takes too long. The worker is started as ``python -m ramify.experiments._worker``; runs
-come in pickled by value on its standard input, rows go out on its standard output.
+run that takes too long. Runs come in pickled by value on the standard input of the worker, rows go
+out on its standard output.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Worker:
             self.close()
             self._said = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
+                [sys.executable, "-c", f"from {__name__} import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
@@ -134,7 +134,8 @@ def _serve(source: BinaryIO, sink: BinaryIO) -> None:
         sink.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the worker."""
     # Libraries that print must not write between the rows.
     with os.fdopen(os.dup(1), "wb") as rows_out:
         os.dup2(2, 1)
