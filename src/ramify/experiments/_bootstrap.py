@@ -34,6 +34,15 @@ class CorrectedScore:
         The score of the best setting on the rows that chose it.
     settings : dict
         The best setting over all rows.
+
+    Examples
+    --------
+    >>> from ramify.datasets import make_correlated_targets
+    >>> from ramify.experiments import compare
+    >>> data = {"made": make_correlated_targets(120, 5, 4, random_state=0)}
+    >>> found = compare(data, ["Tree"], ["r2"], cv=2, bootstraps=50).corrected("made", "Tree")
+    >>> found.low < found.score < found.high
+    True
     """
 
     score: float

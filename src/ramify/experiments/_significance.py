@@ -35,6 +35,15 @@ class Verdict:
     n_better, n_alike, n_worse : int
         Data sets on which it is significantly better than the control, not told apart from it,
         or worse, by paired t-tests over the folds.
+
+    Examples
+    --------
+    >>> from ramify.datasets import make_correlated_targets
+    >>> from ramify.experiments import compare
+    >>> data = make_correlated_targets(120, 5, 4, random_state=0)
+    >>> verdict = compare(data, ["Mean", "Tree"], ["r2"], cv=3).verdicts()[0]
+    >>> verdict.method, verdict.n_better, verdict.n_worse
+    ('Mean', 0, 1)
     """
 
     method: str
