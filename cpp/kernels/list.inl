@@ -174,8 +174,7 @@ void walk_groups_of(GroupWalkTask& task, int32_t block) {
         auto square = [&](int64_t at) {
             Lanes<N> squares = Lanes<N>::zero();
             for (int b = 0; b < B; ++b) {
-                const Lanes<N> sum =
-                    Lanes<N>::load(task.sums + l * kListSize + (at * B + b) * N);
+                const Lanes<N> sum = Lanes<N>::load(task.sums + l * kListSize + (at * B + b) * N);
                 squares = squares + sum * sum;
             }
             return squares.folded();

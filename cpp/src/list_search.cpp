@@ -111,9 +111,9 @@ void ListSearch::search(const SearchNode& node, int32_t feature, uint64_t rank,
         search_pass(node, feature, rank, {entries, n - n_missing, n_missing, true}, best);
 }
 
-void ListSearch::search_all(const SearchNode& node, const int32_t* features,
-                            const uint64_t* ranks, size_t n_features, const uint32_t* entries,
-                            size_t stride, Split& best) {
+void ListSearch::search_all(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                            size_t n_features, const uint32_t* entries, size_t stride,
+                            Split& best) {
     if (is_tiny_) {
         search_tiny(node, features, ranks, n_features, entries, stride, best);
         return;

@@ -56,8 +56,8 @@ class ListSearch {
     void choose(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                 const float* norms, Split& best);
     // The same from norms that belong to the ends of groups of one code.
-    void choose_group(const SearchNode& node, int32_t feature, uint64_t rank,
-                      const ListPass& pass, const GroupWalkTask& walk, int list, Split& best);
+    void choose_group(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
+                      const GroupWalkTask& walk, int list, Split& best);
     // Gains of the cuts of a pass over their squared norms, and the cuts that leave both sides
     // enough rows.
     ListBestTask cuts_of(const SearchNode& node, const ListPass& pass);

@@ -79,11 +79,10 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
         tile.features[tile.n_features++] = dense_numeric_[i];
     }
     // Kept histograms may take as much memory as the codes they save passes over, or little.
-    subtraction_possible_ = histograms_possible_ && !draws_features() &&
-                            workspace.params.max_leaf_nodes < 0 &&
-                            NodeHistograms::bytes(workspace, all_tiles_.size()) <=
-                                std::max(static_cast<size_t>(binned.n_rows) * binned.n_dense,
-                                         kFewHistogramBytes);
+    subtraction_possible_ =
+        histograms_possible_ && !draws_features() && workspace.params.max_leaf_nodes < 0 &&
+        NodeHistograms::bytes(workspace, all_tiles_.size()) <=
+            std::max(static_cast<size_t>(binned.n_rows) * binned.n_dense, kFewHistogramBytes);
     is_lazy_ = histograms_possible_ && !other_features_ && !draws_features() &&
                !workspace.per_channel() && workspace.params.max_leaf_nodes < 0 &&
                histogram_min_rows_ <= subtree_rows();
@@ -108,8 +107,8 @@ bool NodeSearch::uses_histograms(int64_t n_rows) const {
 
 bool NodeSearch::keeps_histograms(int64_t n_rows) const {
     // Children that are grown from lists have no use for histograms.
-    return subtraction_possible_ && n_rows >= kSubtractionMinRows &&
-           n_rows > 2 * subtree_rows() && uses_histograms(n_rows);
+    return subtraction_possible_ && n_rows >= kSubtractionMinRows && n_rows > 2 * subtree_rows() &&
+           uses_histograms(n_rows);
 }
 
 std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {

@@ -100,7 +100,7 @@ class NodeSearch {
         HistogramSearch histograms;
         ListSearch list_search;
         PresortedLists lists;
-        ListScratch scratch;  // for lists of the whole tree
+        ListScratch scratch;              // for lists of the whole tree
         std::unique_ptr<CutSearch> cuts;  // null unless cuts are random
         SparseEntries entries;
         ChannelStore store;  // of the subtree it grows, if channels are loaded lazily

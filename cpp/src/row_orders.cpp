@@ -15,9 +15,9 @@ std::vector<uint32_t> order_rows(const BinnedView& binned, ThreadTeam& team) {
         if (!binned.is_categorical[binned.dense_features[home]]) homes.push_back(home);
     std::vector<uint32_t> entries(homes.size() * n + kListReadAhead);
     team.parallel_for(static_cast<int64_t>(homes.size()), [&](int64_t f, int) {
-        const uint8_t* const codes =
-            binned.codes_u8 + (homes[f] / kTileFeatures * n) * kTileFeatures +
-            homes[f] % kTileFeatures;
+        const uint8_t* const codes = binned.codes_u8 +
+                                     (homes[f] / kTileFeatures * n) * kTileFeatures +
+                                     homes[f] % kTileFeatures;
         int64_t starts[257] = {};
         for (int64_t row = 0; row < n; ++row) ++starts[codes[row * kTileFeatures] + 1];
         for (int code = 0; code < 256; ++code) starts[code + 1] += starts[code];

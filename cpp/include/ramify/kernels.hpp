@@ -80,8 +80,8 @@ struct ListWalkTask {
 constexpr int kMostLists = 2, kMostGroupBlocks = 4;
 constexpr int64_t kMostGroups = 256;
 struct GroupWalkTask {
-    Blocks gradient;  // IN
-    int n_lists = 0;  // 1 or 2
+    Blocks gradient;                           // IN
+    int n_lists = 0;                           // 1 or 2
     const uint32_t* entries[kMostLists] = {};  // IN (n_entries + 1,) each
     int64_t n_entries = 0;
     const uint32_t* initial = nullptr;  // IN entries that belong to every prefix of one list

@@ -1,0 +1,121 @@
+"""Every parameter of every estimator, declared once: what it accepts and what it means.
+
+An estimator names its parameters with `@documented(...)`; the decorator writes their entries into
+its docstring, and `check_parameters` holds their values against the declarations.
+
+A new parameter goes into the file of its family.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from inspect import Parameter as Argument
+from inspect import cleandoc, signature
+from textwrap import indent
+from typing import Any, TypeVar
+
+from ramify.estimators.parameters import _boosting, _graphs, _rules, _shared, _trees
+from ramify.estimators.parameters._checks import Parameter
+from ramify.estimators.parameters._graphs import GRAPH_AGGREGATION
+
+__all__ = [
+    "GRAPH_AGGREGATION",
+    "PARAMETERS",
+    "InvalidParameterError",
+    "Parameter",
+    "check_parameters",
+    "declaration_of",
+    "defaults",
+    "documented",
+]
+
+T = TypeVar("T", bound=type)
+
+PARAMETERS: dict[str, Parameter] = {
+    **_shared.PARAMETERS,
+    **_trees.PARAMETERS,
+    **_boosting.PARAMETERS,
+    **_rules.PARAMETERS,
+    **_graphs.PARAMETERS,
+}
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A constructor parameter has a value that it cannot have."""
+
+
+def check_parameters(estimator: Any) -> None:
+    """Hold an estimator's parameters against their declarations.
+
+    Raises
+    ------
+    InvalidParameterError
+        Naming the parameter, what it may be and what it is.
+    """
+    for name, value in estimator.get_params(deep=False).items():
+        parameter = declaration_of(type(estimator), name)
+        if not parameter.accepts(value):
+            raise InvalidParameterError(
+                f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
+                f"got {value!r}.{_did_you_mean(value, parameter.names)}"
+            )
+
+
+def declaration_of(cls: Any, name: str) -> Parameter:
+    """Find what a parameter means to an estimator class.
+
+    A class may give a name that it shares with others a meaning of its own, in
+    ``_own_declarations``.
+    """
+    own: dict[str, Parameter] = getattr(cls, "_own_declarations", {})
+    return own.get(name, PARAMETERS[name])
+
+
+def _did_you_mean(value: Any, names: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(value.lower(), names, n=1) if isinstance(value, str) else ()
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def documented(cls: T) -> T:
+    """Write the parameters of the constructor into the class docstring at ``{parameters}``."""
+    entries = []
+    for name, argument in signature(cls).parameters.items():
+        if argument.kind is Argument.VAR_KEYWORD:
+            raise TypeError(f"{cls.__name__} must name its parameters")
+        parameter = declaration_of(cls, name)
+        entries.append(
+            f"{name} : {parameter.type}, default={argument.default!r}\n"
+            + indent(parameter.doc, "    ")
+        )
+    # Python up to 3.12 leaves a docstring indented as it stands in the source.
+    cls.__doc__ = cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(entries))
+    return cls
+
+
+def defaults(**changed: Any) -> Callable[[T], T]:
+    """Give a class its base's constructor with other defaults.
+
+    Parameters
+    ----------
+    **changed : object
+        New defaults of parameters of the base's constructor.
+    """
+
+    def change(cls: T) -> T:
+        base: Any = cls.__mro__[1].__init__  # type: ignore[misc]
+        inherited = signature(base)
+
+        def construct(self: Any, **parameters: Any) -> None:
+            base(self, **{**changed, **parameters})
+
+        construct.__signature__ = inherited.replace(  # type: ignore[attr-defined]
+            parameters=[
+                argument.replace(default=changed.get(name, argument.default))
+                for name, argument in inherited.parameters.items()
+            ]
+        )
+        cls.__init__ = construct  # type: ignore[misc]
+        return cls
+
+    return change

@@ -1,0 +1,93 @@
+"""Parameters of boosting."""
+
+from __future__ import annotations
+
+from ramify.estimators.parameters._checks import (
+    Parameter,
+    is_bool,
+    is_eval_metric,
+    is_int,
+    is_monotonic,
+    is_real,
+)
+from ramify.metrics import METRICS
+
+PARAMETERS: dict[str, Parameter] = {
+    "leaf_fit": Parameter(
+        "{'relabel', 'linear'}",
+        "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives leaves\n"
+        "values in all of them; ``'linear'`` fits each output to one number per leaf, so that a\n"
+        "tree holds one number per leaf and one per output (needs a view of one component).",
+        lambda v: isinstance(v, str) and v in ("relabel", "linear"),
+        "'relabel' or 'linear'",
+        names=("relabel", "linear"),
+    ),
+    "leaf_values": Parameter(
+        "{'auto', 'gradient', 'newton', 'exact'}",
+        "Values of leaves: ``'gradient'`` means of the negative gradients, times the best factor\n"
+        "per output; ``'newton'`` one Newton step; ``'exact'`` the minimiser of the loss in each\n"
+        "leaf, such as medians. ``'auto'``: Newton steps, or exact values where the loss has no\n"
+        "second derivative. All are the same for the squared error.",
+        lambda v: isinstance(v, str) and v in ("auto", "gradient", "newton", "exact"),
+        "'auto', 'gradient', 'newton' or 'exact'",
+        names=("auto", "gradient", "newton", "exact"),
+    ),
+    "l2_regularization": Parameter(
+        "float",
+        "Added to the weight (or curvature) by which the sum of gradients in a leaf is divided:\n"
+        "leaves of few rows are drawn to 0.",
+        lambda v: is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "subsample": Parameter(
+        "float",
+        "Share of the rows on which each tree is grown, drawn without replacement.",
+        lambda v: is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
+    ),
+    "monotonic_cst": Parameter(
+        "None, dict or array-like of int of shape (p,)",
+        "1: no prediction ever falls as the feature rises; -1: none ever rises; 0: free. A dict\n"
+        "names features. Holds for every output (raw predictions, class 1 for labels); not with\n"
+        "``leaf_fit='linear'``.",
+        is_monotonic,
+        "None, or -1, 0 or 1 for every feature (or for some in a dict)",
+    ),
+    "estimator": Parameter(
+        "None or regressor",
+        "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
+        "model. It is fitted to the gradients of all outputs, or with ``leaf_fit='linear'`` to a\n"
+        "view of one component. Parameters of trees do not apply.",
+        lambda v: v is None or (hasattr(v, "fit") and hasattr(v, "predict")),
+        "None or an estimator with fit and predict",
+    ),
+    "early_stopping": Parameter(
+        "bool",
+        "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
+        "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
+        "the best round are dropped.",
+        is_bool,
+        "True or False",
+    ),
+    "validation_fraction": Parameter(
+        "float",
+        "Share of the rows that are set aside for early stopping if fit gets no ``eval_set``.",
+        lambda v: is_real(v, 0.0, 1.0) and 0 < v < 1,
+        "a number in (0, 1)",
+    ),
+    "n_iter_no_change": Parameter(
+        "int",
+        "Rounds without anything better after which early stopping stops.",
+        lambda v: is_int(v, 1),
+        "an integer >= 1",
+    ),
+    "eval_metric": Parameter(
+        "None, str or callable",
+        "What early stopping looks at, and what ``history_`` keeps beside the loss: None for the\n"
+        "loss itself, a name in `ramify.metrics.METRICS`, or a callable ``(y_true, y_pred) ->\n"
+        "float`` for which larger is better.",
+        is_eval_metric,
+        "None, a callable or one of " + ", ".join(map(repr, METRICS)),
+        names=tuple(METRICS),
+    ),
+}
