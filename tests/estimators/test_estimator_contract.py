@@ -220,3 +220,10 @@ def test_a_saved_estimator_comes_back_with_parameters_and_predictions(cls, tmp_p
     assert type(loaded) is cls
     assert loaded.get_params() == fitted.get_params()
     assert np.array_equal(loaded.predict(X), fitted.predict(X))
+
+
+def test_every_declared_parameter_has_its_place():
+    from ramify.estimators import parameters
+
+    assert sorted(parameters.PARAMETERS) == sorted(parameters._DECLARED)
+    assert len(parameters._ORDER) == len(set(parameters._ORDER))

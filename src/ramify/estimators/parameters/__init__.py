@@ -3,7 +3,7 @@
 An estimator names its parameters with `@documented(...)`; the decorator writes their entries into
 its docstring, and `check_parameters` holds their values against the declarations.
 
-A new parameter goes into the file of its family.
+A new parameter goes into the file of its family, and its name into the order below.
 """
 
 from __future__ import annotations
@@ -32,13 +32,23 @@ __all__ = [
 
 T = TypeVar("T", bound=type)
 
-PARAMETERS: dict[str, Parameter] = {
-    **_shared.PARAMETERS,
-    **_trees.PARAMETERS,
-    **_boosting.PARAMETERS,
-    **_rules.PARAMETERS,
-    **_graphs.PARAMETERS,
-}
+_FAMILIES = (_shared, _trees, _boosting, _rules, _graphs)
+_DECLARED = {name: each for family in _FAMILIES for name, each in family.PARAMETERS.items()}
+
+#: The order in which constructors name them.
+_ORDER = """
+    n_estimators n_rules graph loss huber_delta learning_rate head head_size step label_bins
+    max_conditions min_coverage projection projection_scope aggregation completion kernel
+    degree gamma coef0 intercept_scaling C margin_loss tol max_iter leaf_fit leaf_values
+    max_depth max_leaf_nodes min_samples_split min_samples_leaf min_impurity_decrease
+    max_features splitter max_bins categorical_features bootstrap max_samples
+    l2_regularization l1_regularization subsample monotonic_cst estimator normalize_outputs
+    pruning pruning_level class_weight calibration_folds oob_score early_stopping
+    validation_fraction n_iter_no_change eval_metric decoding warm_start random_state n_jobs
+    verbose
+""".split()
+
+PARAMETERS: dict[str, Parameter] = {name: _DECLARED[name] for name in _ORDER}
 
 
 class InvalidParameterError(ValueError, TypeError):
