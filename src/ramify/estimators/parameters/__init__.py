@@ -36,17 +36,66 @@ _FAMILIES = (_shared, _trees, _boosting, _rules, _graphs)
 _DECLARED = {name: each for family in _FAMILIES for name, each in family.PARAMETERS.items()}
 
 #: The order in which constructors name them.
-_ORDER = """
-    n_estimators n_rules graph loss huber_delta learning_rate head head_size step label_bins
-    max_conditions min_coverage projection projection_scope aggregation completion kernel
-    degree gamma coef0 intercept_scaling C margin_loss tol max_iter leaf_fit leaf_values
-    max_depth max_leaf_nodes min_samples_split min_samples_leaf min_impurity_decrease
-    max_features splitter max_bins categorical_features bootstrap max_samples
-    l2_regularization l1_regularization subsample monotonic_cst estimator normalize_outputs
-    pruning pruning_level class_weight calibration_folds oob_score early_stopping
-    validation_fraction n_iter_no_change eval_metric decoding warm_start random_state n_jobs
-    verbose
-""".split()
+_ORDER = [
+    "n_estimators",
+    "n_rules",
+    "graph",
+    "loss",
+    "huber_delta",
+    "learning_rate",
+    "head",
+    "head_size",
+    "step",
+    "label_bins",
+    "max_conditions",
+    "min_coverage",
+    "projection",
+    "projection_scope",
+    "aggregation",
+    "completion",
+    "kernel",
+    "degree",
+    "gamma",
+    "coef0",
+    "intercept_scaling",
+    "C",
+    "margin_loss",
+    "tol",
+    "max_iter",
+    "leaf_fit",
+    "leaf_values",
+    "max_depth",
+    "max_leaf_nodes",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_impurity_decrease",
+    "max_features",
+    "splitter",
+    "max_bins",
+    "categorical_features",
+    "bootstrap",
+    "max_samples",
+    "l2_regularization",
+    "l1_regularization",
+    "subsample",
+    "monotonic_cst",
+    "estimator",
+    "normalize_outputs",
+    "pruning",
+    "pruning_level",
+    "class_weight",
+    "calibration_folds",
+    "oob_score",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+    "eval_metric",
+    "decoding",
+    "warm_start",
+    "random_state",
+    "n_jobs",
+    "verbose",
+]
 
 PARAMETERS: dict[str, Parameter] = {name: _DECLARED[name] for name in _ORDER}
 
