@@ -40,7 +40,7 @@ TASKS: dict[str, Task] = {
         Task(
             name="forest",
             settings={
-                f"{kind}-{name}": {"kind": kind, "max_features": width, "n_estimators": 4}
+                f"{kind}-{name}": {"kind": kind, "max_features": width, "n_estimators": 20}
                 for kind in ("rf", "et")
                 for name, width in (("sqrt", "sqrt"), ("all", 1.0))
             },
