@@ -15,7 +15,7 @@ Rows: TypeAlias = NDArray[np.intp]
 
 #: A kernel matrix is factored if this many of its rows span all, and it has that many per rank.
 _SAMPLE, _MIN_ROWS_PER_RANK = 256, 8
-#: Shares of the largest eigenvalue and of the largest diagonal entry that rounding leaves of 0.
+#: Shares of the largest eigenvalue and of a row's diagonal entry that rounding leaves of 0.
 _NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
 #: A kernel with an eigenvalue below this share of the largest is none.
 _NEGATIVE = 1e-6
@@ -184,7 +184,8 @@ def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Find F with K = F F' and far fewer columns than rows, if there is one.
 
     With S some of the rows, K_S' K_SS^+ K_S equals K if S spans the rows of K. What it leaves is
-    positive semi-definite, so that the diagonal bounds all of it.
+    positive semi-definite, so that the diagonal bounds all of it. Rows are brought to length 1
+    first: beside a very long one, what others have of their own would pass for rounding.
 
     Parameters
     ----------
@@ -203,20 +204,24 @@ def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
     n_rows = gram.shape[0]
     rng = np.random.default_rng(0)
     chosen = rng.choice(n_rows, min(n_rows, _SAMPLE), replace=False)
-    values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
+    lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
+    lengths[lengths == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(
+        gram[np.ix_(chosen, chosen)] / lengths[chosen] / lengths[chosen, None]
+    )
     if values[0] < -_NEGATIVE * max(values[-1], 0.0):
         raise ValueError(
             "The kernel must be positive semi-definite; got one with an eigenvalue of "
-            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows. Use "
-            "another kernel, or add what is lacking to its diagonal."
+            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows, brought "
+            "to length 1. Use another kernel, or add what is lacking to its diagonal."
         )
     kept = values > _NO_EIGENVALUE * values[-1]
     if kept.all() or not 1 <= np.count_nonzero(kept) <= n_rows // _MIN_ROWS_PER_RANK:
         return None
-    factor: NDArray[np.float64] = gram[:, chosen] @ (vectors[:, kept] / np.sqrt(values[kept]))
-    diagonal = gram.diagonal()
-    left = np.abs(diagonal - np.einsum("ij,ij->i", factor, factor)).max()
-    return factor if left <= _NO_REST * diagonal.max() else None
+    weights = vectors[:, kept] / np.sqrt(values[kept]) / lengths[chosen, None]
+    factor: NDArray[np.float64] = gram[:, chosen] @ weights
+    left = np.abs(gram.diagonal() - np.einsum("ij,ij->i", factor, factor))
+    return factor if (left <= _NO_REST * lengths**2).all() else None
 
 
 def operator_of(design: NDArray[np.float64] | CSR, is_explicit: bool) -> KernelOperator:
