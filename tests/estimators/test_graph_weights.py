@@ -49,8 +49,8 @@ def test_class_weights_raise_the_recall_of_rare_labels(class_weight):
     X = rng.normal(size=(600, 4))
     scores = X @ rng.normal(size=(4, 4)) + rng.normal(size=(600, 4)) * 1.5
     Y = (scores > np.quantile(scores, 0.92, axis=0)).astype(int)
-    plain = GraphClassifier(**quick()).fit(X, Y)
-    weighted = GraphClassifier(**quick(class_weight=class_weight)).fit(X, Y)
+    plain = GraphClassifier(**quick(C=0.1)).fit(X, Y)
+    weighted = GraphClassifier(**quick(C=0.1, class_weight=class_weight)).fit(X, Y)
 
     def recall(model):
         return (model.predict(X)[Y == 1] == 1).mean()
@@ -99,3 +99,55 @@ def test_a_label_that_was_never_observed_is_predicted_as_zero():
     assert np.isfinite(model.predict_proba(X)).all()
     others = [0, 1, 3]
     assert (model.predict(X)[:, others] == Y[:, others]).mean() > 0.95
+
+
+@pytest.mark.parametrize("margin_loss", ["edge", "hamming"])
+def test_weights_of_labels_that_are_alike_in_a_row_are_weights_of_rows(margin_loss):
+    X, Y = linear_labels(120, 3, noise=0.2)
+    weights = np.random.default_rng(0).uniform(0.0, 3.0, 120)
+    parameters = quick(graph=[(0, 1), (1, 2)], margin_loss=margin_loss, **PRECISE)
+    rows = GraphClassifier(**parameters).fit(X, Y, sample_weight=weights)
+    labels = GraphClassifier(**parameters).fit(
+        X, Y, sample_weight=np.repeat(weights[:, None], 3, axis=1)
+    )
+    assert labels.objective_ == rows.objective_
+    np.testing.assert_array_equal(labels.decision_function(X), rows.decision_function(X))
+
+
+def test_balanced_classes_find_rare_labels_that_are_noisy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    scores = X[:, :2] + 2.0 * rng.normal(size=(800, 2))
+    Y = (scores > np.quantile(scores, 0.9, axis=0)).astype(int)
+    plain = GraphClassifier(**quick()).fit(X, Y).predict(X)
+    balanced = GraphClassifier(**quick(class_weight="balanced")).fit(X, Y).predict(X)
+    assert plain.mean() < 0.02
+    assert ((balanced.mean(axis=0) > 0.2) & (balanced.mean(axis=0) < 0.6)).all()
+
+
+def test_a_label_of_weight_zero_is_one_that_was_not_observed():
+    X, Y = linear_labels(150, 4)
+    left_out = np.random.default_rng(0).random(Y.shape) < 0.3
+    left_out[:5] = True  # whole rows, too
+    weights = np.where(left_out, 0.0, 1.0)
+    parameters = {"graph": "chow_liu", "random_state": 0}
+    expected = GraphClassifier(**parameters).fit(X, np.where(left_out, np.nan, Y))
+    for targets in (Y, np.where(left_out, 1 - Y, Y)):
+        model = GraphClassifier(**parameters).fit(X, targets, sample_weight=weights)
+        np.testing.assert_array_equal(model.edges_, expected.edges_)
+        np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_rows_of_weight_zero_do_not_shape_a_chow_liu_tree():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 2, (2, 200))
+    kept = np.column_stack([first, first, second, second ^ (rng.random(200) < 0.3)])
+    other = np.column_stack([first, second, first, second])
+    X = rng.normal(size=(600, 2))
+    Y = np.concatenate([kept, other, other])
+    weights = np.repeat([1.0, 0.0], [200, 400])
+    short = GraphClassifier(**quick(graph="chow_liu")).fit(X[:200], kept)
+    weighted = GraphClassifier(**quick(graph="chow_liu")).fit(X, Y, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.edges_, short.edges_)
+    assert [0, 1] in weighted.edges_.tolist()

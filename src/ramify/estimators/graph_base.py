@@ -114,7 +114,7 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
         design = kernel_map.design(rows)
         if callable(self.kernel):
             _check_gram(np.asarray(design), is_given=False)
-        data = LabelData.of(targets)
+        data = LabelData.of(targets, weights)
         example_weight, cost = data.costs(weights, targets.schema.channel_offsets)
         problem = MarginProblem(
             data.labels,

@@ -22,7 +22,7 @@ class GraphContext:
     labels : ndarray of shape (n_rows, n_labels), int32
         Class positions of the training rows; any class where unobserved.
     observed : ndarray of shape (n_rows, n_labels), bool, or None
-        None if everything was observed.
+        None if everything was observed. What has the weight 0 counts as unobserved.
     output_names : tuple of str, or None
         Names of Y's columns.
     round : int

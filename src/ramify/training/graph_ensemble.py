@@ -50,11 +50,15 @@ class GraphTask:
     n_threads: int
 
     def draw_graph(self, member: int) -> LabelGraph:
-        """Draw the graph of a member."""
+        """Draw the graph of a member; rows without weight do not show in it."""
+        counts, observed = self.problem.mass > 0.0, self.data.observed
+        if not counts.all():
+            everywhere = np.ones(self.data.labels.shape, dtype=bool)
+            observed = (everywhere if observed is None else observed) & counts[:, None]
         context = GraphContext(
             n_states=self.data.n_states,
             labels=self.data.labels,
-            observed=self.data.observed,
+            observed=observed,
             output_names=self.output_names,
             round=member,
             rng=np.random.default_rng([self.seed, member, 0]),
@@ -141,7 +145,7 @@ def calibrate(
     data, n_rows = task.data, task.operator.n_rows
     n_channels = int(data.n_states.sum()) if one_hot else data.n_states.size
     if n_rows < n_folds:
-        return np.ones(n_channels), np.zeros(n_channels)
+        return np.ones(n_channels), np.ones(n_channels)
     rng = np.random.default_rng([task.seed, 2**32])
     fold = stratified_folds(data.labels, n_folds, rng)
     relative = np.empty((n_rows, int((data.n_states - 1).sum())))

@@ -21,7 +21,7 @@ class LabelData:
     labels : ndarray of shape (n_rows, n_labels), int32
         The commonest class where unobserved.
     observed : ndarray of shape (n_rows, n_labels), bool, or None
-        None if everything was observed.
+        None if everything was observed. What has the weight 0 counts as unobserved.
     """
 
     n_states: NDArray[np.int32]
@@ -29,8 +29,15 @@ class LabelData:
     observed: NDArray[np.bool_] | None
 
     @classmethod
-    def of(cls, targets: Targets) -> LabelData:
-        """Read a classifier's targets."""
+    def of(cls, targets: Targets, weights: NDArray[np.float64] | None = None) -> LabelData:
+        """Read a classifier's targets, and which of them count.
+
+        Parameters
+        ----------
+        targets : Targets
+        weights : ndarray of shape (n_rows,) or (n_rows, n_channels), optional
+            Those of single channels leave out the labels where they are 0.
+        """
         schema = targets.schema
         values = targets.values
         dense = values if isinstance(values, np.ndarray) else values.toarray()
@@ -42,9 +49,14 @@ class LabelData:
             groups = np.split(dense, offsets[1:-1], axis=1)
             columns = [np.argmax(group, axis=1) for group in groups]
             labels = np.column_stack(columns).astype(np.int32)
-        if targets.observed is None:
+        observed = None if targets.observed is None else targets.observed[:, offsets[:-1]]
+        if weights is not None and weights.ndim == 2:
+            counts = weights[:, offsets[:-1]] > 0.0
+            if not counts.all():
+                observed = counts if observed is None else observed & counts
+        if observed is None:
             return cls(n_states, labels, None)
-        observed = np.ascontiguousarray(targets.observed[:, offsets[:-1]])
+        observed = np.ascontiguousarray(observed)
         for j, n in enumerate(n_states):
             known = labels[observed[:, j], j]
             labels[~observed[:, j], j] = np.argmax(np.bincount(known, minlength=n))
@@ -78,8 +90,10 @@ class LabelData:
         Returns
         -------
         example_weight : ndarray of shape (n_rows,)
+            Of an example whose labels have weights, the largest: it scales what a margin that is
+            missed costs, and not only how wide it is.
         label_cost : ndarray of shape (n_rows, n_labels), or None
-            0 where unobserved; None if all are 1.
+            0 where unobserved, and at most 1; None if all are 1.
         """
         n_rows = self.labels.shape[0]
         cost = None
@@ -90,4 +104,9 @@ class LabelData:
             cost = weights[:, offsets[:-1]]
         if self.observed is not None:
             cost = self.observed.astype(np.float64) if cost is None else cost * self.observed
-        return example_weight, None if cost is None else np.ascontiguousarray(cost)
+        if cost is None:
+            return example_weight, None
+        largest = cost.max(axis=1)
+        cost = cost / np.where(largest > 0.0, largest, 1.0)[:, None]
+        is_plain = bool((cost[largest > 0.0] == 1.0).all())
+        return example_weight * largest, None if is_plain else np.ascontiguousarray(cost)

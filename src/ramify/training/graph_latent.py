@@ -4,7 +4,8 @@ With h_i the unobserved labels of example i, the hinge compares the worst labell
 one that agrees with what was observed: max_y [loss + psi(x_i, y)] - max_h psi(x_i, (y_i, h)). An
 error in an unobserved label costs nothing. The difference of two maxima is not convex; as in the
 concave-convex procedure, labels are completed by the present model and the convex problem that
-this leaves is solved, in turns, so that the objective falls from round to round.
+this leaves is solved, in turns, so that the objective falls from round to round, up to
+the tolerance of the training.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def solve_margin(
         return solution
     for _ in range(_MAX_ROUNDS - 1):
         labels = complete_labels(graph, operator, solution.state, problem.labels, observed)
-        changed = (labels != problem.labels).any(axis=1)
+        changed = (labels != problem.labels).any(axis=1) & (problem.mass > 0.0)
         if not changed.any():
             break
         problem = replace(problem, labels=labels)
