@@ -137,7 +137,7 @@ def test_draws_of_one_output_have_the_shape_of_predictions():
 
 def test_no_draw_is_refused():
     forest, _, queries = fit("dense")
-    with pytest.raises(ValueError, match="n_draws must be at least 1; got 0"):
+    with pytest.raises(ValueError, match="n_draws must be an integer >= 1; got 0"):
         forest.sample_predictions(queries, 0)
 
 
@@ -163,7 +163,7 @@ def test_the_likeliest_labels_are_for_labels_alone():
     with pytest.raises(ValueError, match=r"multi-label problems; y was binary\. Use"):
         forest.predict_topk(features)
     labels = RandomForestClassifier(n_estimators=2).fit(features, targets > 0)
-    with pytest.raises(ValueError, match="k must be at least 1; got 0"):
+    with pytest.raises(ValueError, match="k must be an integer >= 1; got 0"):
         labels.predict_topk(features, 0)
     regressor = RandomForestRegressor(n_estimators=2).fit(features, targets)
     assert not hasattr(regressor, "predict_topk")

@@ -131,7 +131,7 @@ def test_a_warm_start_may_go_on_without_drawing_rows():
 )
 def test_a_warm_start_on_other_data_is_refused(features, targets, weights):
     forest = forest_of(2, warm_start=True).fit(FEATURES, TARGETS)
-    with pytest.raises(ValueError, match="the same X, y and weights as before; got others"):
+    with pytest.raises(ValueError, match="the same rows, y and weights as before; got another"):
         forest.set_params(n_estimators=3).fit(features, targets, sample_weight=weights)
     assert forest.predict(FEATURES).shape == TARGETS.shape  # as it was
 

@@ -188,7 +188,7 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
             warnings.warn(
                 f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
                 f"{self.tol} in {self.max_iter} passes; the largest gap left is "
-                f"{max(gap / max(primal - gap, 1e-300) for _, gap, primal, _ in kept):.3g}. Raise "
+                f"{max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept):.3g}. Raise "
                 "max_iter or tol, or lower C.",
                 ConvergenceWarning,
                 stacklevel=4,
