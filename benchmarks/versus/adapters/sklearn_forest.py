@@ -122,6 +122,7 @@ METHODS = (
         module="sklearn",
         distribution="scikit-learn",
         make=make_labels,
+        applies=lambda case: not is_projected(case),  # a hundred trees take 10 GB
     ),
     Method(
         "sklearn-projected-forest",

@@ -185,10 +185,10 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
             if completion is not None:
                 completion.add(graph, solution.coefficients)
         if n_unfinished:
+            left = max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept)
             warnings.warn(
                 f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
-                f"{self.tol} in {self.max_iter} passes; the largest gap left is "
-                f"{max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept):.3g}. Raise "
+                f"{self.tol} in {self.max_iter} passes; the largest gap left is {left:.3g}. Raise "
                 "max_iter or tol, or lower C.",
                 ConvergenceWarning,
                 stacklevel=4,
