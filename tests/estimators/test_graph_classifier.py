@@ -199,6 +199,13 @@ def test_probabilities_need_calibration_folds(data):
         model.set_params(calibration_folds=3).predict_proba(X)
 
 
+def test_a_decoding_of_probabilities_needs_calibration_folds(data):
+    X, Y = data[:2]
+    with pytest.raises(ValueError, match=r"needs probabilities.*Set calibration_folds"):
+        GraphClassifier(**quick(decoding="f1")).fit(X, Y)
+    GraphClassifier(**quick(decoding="f1")).fit(X, Y[:, 0])  # one output is not decoded
+
+
 def test_training_that_does_not_end_says_what_to_do(data):
     X, Y, _, _ = data
     with pytest.warns(ConvergenceWarning, match=r"relative duality gap.*Raise max_iter"):

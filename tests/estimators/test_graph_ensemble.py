@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 from graph_problems import linear_labels, quick
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import check_classifier_multioutput
 
 from ramify import GraphClassifier, GraphEnsembleClassifier
 from ramify.graphs import ChowLiu
@@ -85,6 +86,79 @@ def test_a_warm_start_ends_where_a_cold_one_does(data):
         warm.set_params(n_estimators=3).fit(X, Y)
     with pytest.raises(ValueError, match="data of the first fit"):
         warm.set_params(n_estimators=8).fit(X[:, :2], Y)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"kernel": "rbf"}, {"gamma": 3.0}),
+        ({"kernel": "rbf"}, {"kernel": "poly"}),
+        ({"kernel": "poly"}, {"degree": 2}),
+        ({"kernel": "poly"}, {"coef0": 1.0}),
+        ({"kernel": "linear"}, {"kernel": "cosine"}),
+        ({"kernel": "linear"}, {"intercept_scaling": 2.0}),
+    ],
+)
+def test_a_warm_start_keeps_no_members_of_another_kernel(data, first, then):
+    X, Y, _, _ = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=1, warm_start=True, C=0.01) | first)
+    model.fit(X, Y).set_params(n_estimators=2, **then)
+    with pytest.raises(ValueError, match="with its kernel"):
+        model.fit(X, Y)
+
+
+def test_a_warm_start_keeps_no_members_with_other_training_rows(data):
+    X, Y, _, _ = data
+    parameters = quick(n_estimators=1, warm_start=True, kernel="rbf", gamma=1.0, C=0.01)
+    model = GraphEnsembleClassifier(**parameters).fit(X, Y).set_params(n_estimators=2)
+    with pytest.raises(ValueError, match="other rows for it"):
+        model.fit(X + 1.0, Y)
+
+
+def test_a_consistent_completion_needs_every_label(data):
+    X, Y, _, _ = data
+    model = GraphEnsembleClassifier(**quick(n_estimators=2, completion="consistent", C=0.01))
+    masked, weights = Y.astype(float), np.ones(Y.shape)
+    masked[3, 1], weights[3, 1] = np.nan, 0.0
+    with pytest.raises(ValueError, match="needs every label of every row"):
+        model.fit(X, masked)
+    with pytest.raises(ValueError, match="needs every label of every row"):
+        model.fit(X, Y, sample_weight=weights)
+    weights[3] = 0.0  # a row that does not count at all
+    assert model.fit(X, Y, sample_weight=weights).predict(X).shape == Y.shape
+
+
+def test_terms_of_the_variance_need_a_fit():
+    for name in ("diversity_", "coherence_"):
+        with pytest.raises(NotFittedError):
+            getattr(GraphEnsembleClassifier(), name)
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 5, 10])
+def test_probabilities_of_ensembles_have_the_order_of_their_scores(n_members):
+    check_classifier_multioutput(
+        "GraphEnsembleClassifier", GraphEnsembleClassifier(n_estimators=n_members, max_iter=20)
+    )
+
+
+@pytest.mark.parametrize("cls", [GraphClassifier, GraphEnsembleClassifier])
+def test_a_fit_that_is_interrupted_in_calibration_leaves_the_model_as_it_was(
+    data, cls, monkeypatch
+):
+    X, Y, _, _ = data
+    few = {"n_estimators": 2} if cls is GraphEnsembleClassifier else {}
+    model = cls(random_state=0, **few).fit(X, Y)
+    before = vars(model).copy()
+    chances = model.predict_proba(X)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ramify.estimators.graph_base.calibrate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :2], Y[:, :3])
+    assert vars(model) == before
+    assert np.array_equal(model.predict_proba(X), chances)
 
 
 def test_the_number_of_threads_does_not_change_the_model(data):

@@ -56,8 +56,11 @@ def test_a_loaded_model_does_what_the_saved_one_did(case, tmp_path):
             assert (loaded.diversity_, loaded.coherence_) == (model.diversity_, model.coherence_)
 
 
-def test_edges_given_as_a_list_come_back_as_edges(tmp_path):
-    model = GraphClassifier(**quick(graph=[(0, 1), (2, 3)])).fit(X, Y)
+@pytest.mark.parametrize(
+    "edges", [[(0, 1), (2, 3)], np.array([[0, 1], [2, 3]]), Edges(np.array([[0, 1], [2, 3]]))]
+)
+def test_edges_given_in_other_forms_come_back_as_edges(edges, tmp_path):
+    model = GraphClassifier(**quick(graph=edges)).fit(X, Y)
     ramify.save(model, tmp_path / "model")
     assert ramify.load(tmp_path / "model").graph == Edges([(0, 1), (2, 3)])
 

@@ -150,6 +150,7 @@ def test_edges_are_given_by_position_name_array_or_networkx_graph():
     ("given", "message"),
     [
         ("spaning_tree", "Did you mean 'spanning_tree'"),
+        ("edges", "does not say which edges"),
         ([(0, 1, 2)], "pairs of labels"),
         ([0, 1], "pairs of labels"),
         ([(0, 1.5)], "pairs of labels"),

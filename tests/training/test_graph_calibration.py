@@ -23,7 +23,7 @@ def test_no_probability_is_certain_and_none_is_on_the_other_side():
     scores = np.array([[-2.0, -1.0, -3.0], [-1.0, 1.0, -1.0], [1.0, 2.0, -2.0], [2.0, 3.0, -1.0]])
     targets = np.array([[0, 1, 0], [0, 0, 0], [1, 1, 0], [1, 0, 0]], dtype=float)
     slopes = fit_slopes(scores, targets, np.ones(scores.shape))
-    assert all((slope >= 0).all() and np.isfinite(slope).all() for slope in slopes)
+    assert all((slope > 0).all() and np.isfinite(slope).all() for slope in slopes)
     chances = probabilities(scores, np.full(3, 2, np.int32), *slopes, one_hot=False)
     assert chances.min() > 0.0
     assert chances.max() < 1.0

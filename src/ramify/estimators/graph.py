@@ -131,9 +131,8 @@ class GraphClassifier(GraphEstimator):
         fit = self._prepare(X, y, sample_weight)
         combination = Combination("mam", is_completed=False)
         members, _ = self._train(fit, [fit.task.draw_graph(0)], 0, combination)
-        self._remember(fit.features, fit.targets.schema)
-        self._model = GraphModel(members, fit.kernel_map, combination.aggregation)
-        self._calibrate(fit, combination)
+        model = GraphModel(members, fit.kernel_map, combination.aggregation)
+        self._finish(fit, model, combination)
         return self
 
     @property
@@ -212,6 +211,7 @@ class GraphEnsembleClassifier(GraphEstimator):
     True
     """
 
+    _variance_terms: tuple[float, ...]
     _own_declarations: ClassVar[dict[str, Parameter]] = {"aggregation": GRAPH_AGGREGATION}
 
     def __init__(
@@ -286,11 +286,10 @@ class GraphEnsembleClassifier(GraphEstimator):
             more, completed = self._train(fit, drawn, first, combination)
             members = more if members is None else members.extended(more)
         assert members is not None
-        self._remember(fit.features, fit.targets.schema)
-        self._model = GraphModel(members, fit.kernel_map, self.aggregation, completed)
-        diversity, coherence = self._model.variance_terms(fit.design, fit.task.data.labels)
-        self.diversity_, self.coherence_ = float(diversity.mean()), float(coherence.mean())
-        self._calibrate(fit, combination)
+        model = GraphModel(members, fit.kernel_map, self.aggregation, completed)
+        terms = model.variance_terms(fit.design, fit.task.data.labels)
+        self._finish(fit, model, combination)
+        self._variance_terms = tuple(float(term.mean()) for term in terms)
         return self
 
     def _n_kept(self, fit: Any) -> int:
@@ -304,10 +303,11 @@ class GraphEnsembleClassifier(GraphEstimator):
                 "variables of all members at once. Use completion='zero' or warm_start=False."
             )
         fits = np.array_equal(model.members.n_states, fit.task.data.n_states)
-        if not fits or model.members.parameters.shape[1] != fit.kernel_map.n_columns:
+        if not fits or not model.kernel_map.is_like(fit.kernel_map):
             raise ValueError(
-                "warm_start must be called with the data of the first fit; got X or y of another "
-                "shape or with other classes. Set warm_start=False to fit anew."
+                "warm_start must be called with the data of the first fit and with its kernel; "
+                "got X or y of another shape, other classes, another kernel or other parameters "
+                "of it, or other rows for it. Set warm_start=False to fit anew."
             )
         if self.n_estimators < model.members.n_members:
             raise ValueError(
@@ -378,14 +378,26 @@ class GraphEnsembleClassifier(GraphEstimator):
         check_is_fitted(self)
         return self._model.members.n_iter
 
+    @property
+    def diversity_(self) -> float:
+        """Mean variance over members of the labels' own scores."""
+        check_is_fitted(self)
+        return self._variance_terms[0]
+
+    @property
+    def coherence_(self) -> float:
+        """Mean covariance over members of the scores of pairs of labels."""
+        check_is_fitted(self)
+        return self._variance_terms[1]
+
     def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, metadata = super()._to_file()
-        metadata["variance_terms"] = [self.diversity_, self.coherence_]
+        metadata["variance_terms"] = list(self._variance_terms)
         return arrays, metadata
 
     @classmethod
     def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
         estimator = super()._from_file(arrays, metadata)
         diversity, coherence = map(float, metadata["variance_terms"])
-        estimator.diversity_, estimator.coherence_ = diversity, coherence
+        estimator._variance_terms = diversity, coherence
         return estimator

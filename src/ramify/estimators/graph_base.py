@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify import graphs
 from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.graph_checks import check_calibrated, check_gram, check_observed
 from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import check_parameters
 from ramify.ingest import (
@@ -106,6 +107,8 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
         schema, encoded = FeatureSchema.fit(X, estimator_name=name)
         rows = as_numbers(schema, encoded, estimator_name=name)
         targets = ingest_class_targets(y, rows.shape[0], estimator_name=name)
+        if targets.schema.kind == "multilabel" and not _is_auto(self.decoding):
+            check_calibrated(self)
         self._warn_unobserved(targets, "They are predicted as 0.")
         weights = combine_weights(
             self._read_weights(sample_weight, targets), class_weights(self.class_weight, targets)
@@ -113,7 +116,7 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
         kernel_map = self._kernel_map(rows)
         design = kernel_map.design(rows)
         if callable(self.kernel):
-            _check_gram(np.asarray(design), is_given=False)
+            check_gram(np.asarray(design), is_given=False)
         data = LabelData.of(targets, weights)
         example_weight, cost = data.costs(weights, targets.schema.channel_offsets)
         problem = MarginProblem(
@@ -139,7 +142,7 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
         self._check_sparse(rows)
         anchors, gamma = None, 1.0
         if self.kernel == "precomputed":
-            _check_gram(np.asarray(rows), is_given=True)
+            check_gram(np.asarray(rows), is_given=True)
         elif self.kernel not in EXPLICIT:
             anchors = np.ascontiguousarray(rows)
             gamma = self._gamma(anchors)
@@ -173,6 +176,7 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
         task = fit.task
         completion = None
         if combination.is_completed:
+            check_observed(task)
             consensus = Consensus(tuple(member_graphs))
             completion = ConsensusCompletion(consensus, task.problem, task.data.one_hot())
         kept: list[tuple[NDArray[np.float64], float, float, int]] = []
@@ -198,16 +202,19 @@ class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
             return members, None
         return members, completion.potential_parameters(task.operator)
 
-    def _calibrate(self, fit: _Fit, combination: Combination) -> None:
-        self._slopes = None
+    def _finish(self, fit: _Fit, model: GraphModel, combination: Combination) -> None:
+        """Calibrate a model, and keep it once nothing can fail any more."""
+        slopes = None
         if self.calibration_folds is not None:
-            self._slopes = calibrate(
+            slopes = calibrate(
                 fit.task,
-                self._model.members.graphs,
+                model.members.graphs,
                 combination,
                 int(self.calibration_folds),
                 one_hot=_is_one_hot(fit.targets.schema.kind),
             )
+        self._remember(fit.features, fit.targets.schema)
+        self._model, self._slopes = model, slopes
 
     # Predicting --------------------------------------------------------------------------------
 
@@ -356,27 +363,3 @@ def _is_auto(decoding: Any) -> bool:
 def _is_one_hot(kind: str) -> bool:
     """Tell whether every class is a channel of the target schema."""
     return kind in ("multiclass", "multiclass-multioutput")
-
-
-def _check_gram(gram: NDArray[np.float64], *, is_given: bool) -> None:
-    """Refuse what is no kernel matrix of the training rows."""
-    name = "A precomputed kernel" if is_given else "The kernel"
-    n_rows, n_columns = gram.shape
-    if n_rows != n_columns:
-        raise ValueError(
-            f"{name} must be a square matrix of the training rows; got X of shape "
-            f"({n_rows}, {n_columns})."
-        )
-    furthest = 0.0
-    for start in range(0, n_rows, 256):  # a tile at a time: the transpose is read against memory
-        part = slice(start, start + 256)
-        furthest = max(furthest, float(np.abs(gram[part, start:] - gram[start:, part].T).max()))
-    if furthest > 1e-6 * max(gram.max(), -gram.min()) or (gram.diagonal() < 0.0).any():
-        raise ValueError(
-            f"{name} must be symmetric with a non-negative diagonal; got one that is not. "
-            + (
-                "Pass kernel(X, X)."
-                if is_given
-                else "Give a function of two sets of rows that is."
-            )
-        )

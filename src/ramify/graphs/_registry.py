@@ -27,8 +27,8 @@ def resolve(graph: Any) -> GraphGenerator:
     Parameters
     ----------
     graph : str, GraphGenerator, sequence of pairs or networkx.Graph
-        A key of `GRAPHS`, which stands for that class with its defaults; an instance, which is
-        returned; or edges, by positions or names of labels.
+        A key of `GRAPHS` but "edges", which stands for that class with its defaults; an instance,
+        which is returned; or edges, by positions or names of labels.
 
     Returns
     -------
@@ -50,6 +50,11 @@ def resolve(graph: Any) -> GraphGenerator:
         graph.check_params()
         return graph
     if isinstance(graph, str):
+        if graph == "edges":
+            raise ValueError(
+                "graph='edges' does not say which edges. Pass them, for example "
+                "graph=[(0, 1), (1, 2)]."
+            )
         return _class_named(graph)()
     if hasattr(graph, "edges") and hasattr(graph, "nodes"):  # networkx
         graph = [tuple(edge[:2]) for edge in graph.edges()]
@@ -131,6 +136,8 @@ def parameter_from_json(stored: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value

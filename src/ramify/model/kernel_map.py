@@ -64,6 +64,16 @@ class KernelMap:
             return self.n_features + (self.intercept_scaling > 0.0)
         return self.n_features if self.anchors is None else self.anchors.shape[0]
 
+    def is_like(self, other: KernelMap) -> bool:
+        """Tell whether another map gives the same design."""
+        mine, its = (
+            (m.kernel, m.degree, m.gamma, m.coef0, m.intercept_scaling, m.n_features)
+            for m in (self, other)
+        )
+        if self.anchors is None or other.anchors is None:
+            return mine == its and self.anchors is other.anchors
+        return mine == its and np.array_equal(self.anchors, other.anchors)
+
     def design(self, X: Rows) -> Rows:
         """Turn rows into what the model's parameters multiply.
 

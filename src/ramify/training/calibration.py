@@ -14,6 +14,8 @@ from scipy.special import expit
 _MAX_NEWTON = 50
 #: Keeps a slope finite where a channel is separable or constant.
 _RIDGE = 1e-6
+#: Least slope, for scores of size 1: probabilities then have the order of the scores.
+_LEAST = 1e-3
 
 
 def fit_slopes(
@@ -22,7 +24,7 @@ def fit_slopes(
     """Fit the slopes of every channel.
 
     Targets are drawn in from 0 and 1 by the weight of two rows, as Platt proposes, so that no
-    probability is certain. Slopes are not negative: a larger score never means less.
+    probability is certain. Slopes are positive: a larger score means a larger probability.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def _fit_slope(
         curvature = (shares * chance * (1.0 - chance) * unit**2).sum(axis=0) + _RIDGE
         step, last = -gradient / curvature, slope
         for _ in range(30):  # halve the steps of the channels whose loss would rise
-            moved = np.maximum(last + step, 0.0)
+            moved = np.maximum(last + step, _LEAST)
             new_loss = _log_loss(moved, unit, targets, shares)
             if not (new_loss > loss).any():
                 break
