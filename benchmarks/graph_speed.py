@@ -7,7 +7,10 @@
   one thread: from features, from the kernel matrix, and with a kernel of full rank;
 - 100 members on enron with two threads;
 - a linear kernel on 20,000 generated rows, with the largest memory of the process;
-- the largest memory of fits of 5 and of 50 members, beside that of their parameters.
+- the largest memory of fits of 5 and of 50 members, beside that of their parameters;
+- what the default calibration costs, of one member and of ten, on yeast.
+
+All but the last are of fits without calibration.
 """
 
 from __future__ import annotations
@@ -96,6 +99,21 @@ def memory_of_members(n_members: int) -> tuple[float, float]:
     return peak / 2**20, n_members * (X.shape[1] + 1) * (2 * Y.shape[1] - 1) * 8 / 2**20
 
 
+def cost_of_calibration(n_members: int) -> float:
+    """Fit members on yeast with and without 3 folds of calibration; give the ratio of CPU time."""
+    X, Y = load("yeast")
+    seconds = []
+    with threadpool_limits(1, "blas"):
+        for folds in (3, None):
+            model = GraphEnsembleClassifier(
+                n_estimators=n_members, calibration_folds=folds, random_state=0, n_jobs=1
+            )
+            start = time.process_time()
+            model.fit(X, Y)
+            seconds.append(time.process_time() - start)
+    return seconds[0] / seconds[1]
+
+
 def main() -> int:
     """Measure and print."""
     seconds, gigabytes = many_rows()  # first, so that the memory is its own
@@ -113,6 +131,9 @@ def main() -> int:
     for n_members in (5, 50):
         peak, own = memory_of_members(n_members)
         print(f"{n_members} members: at most {peak:.1f} MB, members {own:.1f} MB", flush=True)
+    for n_members in (1, 10):
+        ratio = cost_of_calibration(n_members)
+        print(f"{n_members} members, 3 folds: {ratio:.1f} times as long as without", flush=True)
     clock, cpu = members_on_enron()
     print(f"enron, 100 members, 2 threads: {clock:.0f} s, {cpu:.0f} s of CPU")
     return 0
