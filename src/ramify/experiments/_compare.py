@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from ramify.experiments._baseline_methods import METHODS
 from ramify.experiments._comparison import Comparison
+from ramify.experiments._identity import digest_of
 from ramify.experiments._methods import Method, resolve_methods
 from ramify.experiments._problem import Problem, read_problems
 from ramify.experiments._results_file import ResultsFile
@@ -31,10 +32,8 @@ DEFAULT_METRICS = {
     "regression": ("arrmse", "r2"),
     "multilabel": ("example_f1", "hamming_loss", "subset_zero_one_loss", "macro_f1", "lrap"),
 }
-_PACKAGES = (
-    "ramify", "numpy", "scipy", "scikit-learn", "scikit-posthocs", "xgboost", "lightgbm",
-    "catboost", "mlrl-boomer",
-)  # fmt: skip
+_RIVAL_PACKAGES = ("xgboost", "lightgbm", "catboost", "mlrl-boomer")
+_PACKAGES = ("ramify", "numpy", "scipy", "scikit-learn", "scikit-posthocs", *_RIVAL_PACKAGES)
 
 
 def compare(
@@ -247,15 +246,28 @@ def _plan(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     """Say what is compared; the same plan gives the same results."""
-    n_folds = {job.problem.name: job.number + 1 for job in jobs}
+    folds: dict[str, dict[int, Any]] = {}
+    for job in jobs:
+        folds.setdefault(job.problem.name, {})[job.number] = job.fold
+    versions = _versions()
+    packages = ["ramify"]
+    if any(method.group == "rival" for method in methods):
+        packages += _RIVAL_PACKAGES
     return {
         "data": {p.name: [*p.shape, p.task, p.fingerprint()] for p in problems},
         "methods": {m.name: m.description() for m in methods},
-        "metrics": {task: [m.name for m in found] for task, found in by_task.items()},
-        "folds": n_folds,
+        "metrics": {task: [_metric_words(m) for m in found] for task, found in by_task.items()},
+        "folds": {name: len(found) for name, found in folds.items()},
+        "rows_of_folds": {name: digest_of(found) for name, found in folds.items()},
+        "versions": {name: versions[name] for name in packages if name in versions},
         "random_state": random_state,
         **options,
     }
+
+
+def _metric_words(metric: Metric) -> list[Any]:
+    functions = digest_of((metric.function, metric.from_training))
+    return [metric.name, metric.needs, metric.greater_is_better, functions]
 
 
 def _versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from ramify.estimators.registry import ESTIMATORS
 from ramify.experiments._encoding import encoded
+from ramify.experiments._identity import digest_of
 from ramify.experiments._problem import Problem
 
 Space = Mapping[str, tuple[Any, ...]]
@@ -77,8 +78,9 @@ class Method:
     def description(self) -> dict[str, Any]:
         """Return what tells this method from others of its name, in JSON's types."""
         text = {name: [repr(v) for v in values] for name, values in self.space.items()}
+        found = {"space": text, "digest": digest_of(self.make)}
         made_of = getattr(self.make, "made_of", None)
-        return {"space": text} if made_of is None else {"space": text, "made_of": made_of}
+        return found if made_of is None else found | {"made_of": str(made_of)}
 
 
 def ramify_methods() -> Iterable[Method]:
@@ -175,7 +177,7 @@ def _configured(
     kept = {k: v for k, v in base.space.items() if k not in given}
     return Method(
         name or str(config.get("name", base.name)),
-        _WithSettings(base.make, fixed),
+        _WithSettings(base, fixed),
         base.tasks,
         kept | lists,
         base.group,
@@ -185,10 +187,11 @@ def _configured(
 class _WithSettings:
     """Makes an estimator with some parameters set."""
 
-    def __init__(self, make: Callable[[Problem, int], Any], settings: dict[str, Any]) -> None:
-        self.make = make
+    def __init__(self, base: Method, settings: dict[str, Any]) -> None:
+        self.make = base.make
         self.settings = settings
-        self.made_of = repr(sorted(settings.items()))
+        parts = (base.name, digest_of(base.make), digest_of(settings))
+        self.made_of = f"{', '.join(parts)}: {sorted(settings.items())!r}"
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
         return self.make(problem, random_state).set_params(**self.settings)
@@ -213,7 +216,7 @@ class _Clone:
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.made_of = repr(estimator)
+        self.made_of = f"{digest_of(estimator)}: {estimator!r}"
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
         copy = clone(self.estimator)

@@ -57,19 +57,27 @@ class ResultsFile:
     def _resume(self) -> None:
         header, rows, n_good = read_lines(self.path)
         if header.get("plan") != self.plan:
+            was = header.get("plan", {})
             changed = [
-                key
-                for key in sorted({*self.plan, *header.get("plan", {})})
-                if header.get("plan", {}).get(key) != self.plan.get(key)
+                key for key in sorted({*self.plan, *was}) if was.get(key) != self.plan.get(key)
             ]
             raise ResultsFileError(
-                f"{self.path} holds results of another comparison: {', '.join(changed)} differ. "
-                "Give another path, or remove the file."
+                f"{self.path} holds results of another comparison: {', '.join(changed)} differ"
+                f"{self._version_words(was)}. Give another path, or remove the file."
             )
         if n_good < self.path.stat().st_size:  # a killed process left half a line
             with self.path.open("r+b") as file:
                 file.truncate(n_good)
         self.rows = rows
+
+    def _version_words(self, was: dict[str, Any]) -> str:
+        old, new = was.get("versions", {}), self.plan.get("versions", {})
+        words = [
+            f"{name} was {old.get(name, 'not there')} and is {new.get(name, 'not there')}"
+            for name in sorted({*old, *new})
+            if old.get(name) != new.get(name)
+        ]
+        return f" ({'; '.join(words)})" if words else ""
 
 
 def read_lines(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], int]:
