@@ -253,3 +253,25 @@ def test_settings_are_literals_or_strings():
         ["max_depth=5", "max_features=sqrt", "max_bins=None"], RandomForestRegressor
     )
     assert given == {"max_depth": 5, "max_features": "sqrt", "max_bins": None}
+
+
+def test_failures_are_told_once_and_nothing_else_is_an_error(ramify, tmp_path):
+    config = tmp_path / "own.toml"
+    config.write_text("[mine]\nmethod = 'Tree'\nmax_depth = -3\n")
+    told = ramify(
+        "compare", "tags", "--rows", 60, "--cv", 2, "--methods", "mean", "--config", config,
+        "--out", tmp_path / "some", "--metric", "macro_f1", "--json",
+    )  # fmt: skip
+    assert {row["method"] for row in json.loads(told)["macro_f1"]} == {"Mean", "mine"}
+    config.write_text("[Mean]\nmethod = 'Tree'\nmax_depth = -3\n")
+    told = ramify(
+        "compare", "tags", "--rows", 60, "--cv", 3, "--methods", "mean", "--config", config,
+        "--out", tmp_path / "none", "--metric", "macro_f1", code=1,
+    )  # fmt: skip
+    assert told.count("failed (") == 1
+    assert "failed (3 runs, on tags): Mean: Invalid" in told
+    assert "no run succeeded" in told
+    config.write_text("[mine]\nmethod = 'Tree'\nmax_dept = 3\n")
+    told = ramify("compare", "tags", "--config", config, "--out", tmp_path / "typo", code=2)
+    assert "mine: there is no setting 'max_dept'. Did you mean 'max_depth'?" in told
+    assert not (tmp_path / "typo").exists()

@@ -18,6 +18,9 @@ from ramify.experiments import compare as compare_methods
 
 #: The exit code after Ctrl-C.
 STOPPED = 130
+#: The exit code if no run succeeded.
+FAILED = 1
+_MOST_ERRORS = 5
 
 
 def compare(
@@ -105,13 +108,27 @@ def compare(
     page = result.report(out)
     if as_json:
         show_json(_boards(result) | {"report": str(page)})
-        return
-    _show_boards(result)
-    for row in result.failures[:5]:
-        messages.print(f"failed: {row['method']} on {row['dataset']}: {row['error']}")
-    if len(result.failures) > 5:
+    else:
+        _show_boards(result)
+        console.print(f"Report: {page}", soft_wrap=True)
+    _tell_failures(result)
+
+
+def _tell_failures(result: Comparison) -> None:
+    """Print each distinct error once; nothing but failures is a failure of the command."""
+    by_error: dict[str, list[dict[str, Any]]] = {}
+    for row in result.failures:
+        first_line = (row["error"].splitlines() or [""])[0]
+        by_error.setdefault(f"{row['method']}: {first_line}", []).append(row)
+    for told, rows in list(by_error.items())[:_MOST_ERRORS]:
+        where = ", ".join(dict.fromkeys(row["dataset"] for row in rows))
+        said = f"failed ({len(rows)} runs, on {where}): {told}"
+        messages.print(said, soft_wrap=True, markup=False, highlight=False)
+    if len(by_error) > _MOST_ERRORS:
         messages.print(f"{len(result.failures)} runs failed; the report lists them all.")
-    console.print(f"Report: {page}", soft_wrap=True)
+    if len(result.failures) == len(result.rows):
+        messages.print("error: no run succeeded.")
+        raise typer.Exit(FAILED)
 
 
 def _chosen(methods: str | None, config: Path | None) -> Any:
@@ -129,7 +146,9 @@ def _chosen(methods: str | None, config: Path | None) -> Any:
             f"{config} must hold one table per method, as [mine] with method = 'Boosting'; got "
             f"{', '.join(wrong) or 'nothing'}."
         )
-    return {name: name for name in (METHODS if names is None else names)} | own
+    named = {name.lower(): name for name in METHODS}
+    others = [named.get(name.lower(), name) for name in (METHODS if names is None else names)]
+    return {name: name for name in others} | own
 
 
 def _boards(result: Comparison) -> dict[str, Any]:

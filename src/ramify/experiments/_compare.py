@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from ramify.experiments._baseline_methods import METHODS
 from ramify.experiments._comparison import Comparison
 from ramify.experiments._identity import digest_of
-from ramify.experiments._methods import Method, resolve_methods
+from ramify.experiments._methods import Method, check_settings, resolve_methods
 from ramify.experiments._problem import Problem, read_problems
 from ramify.experiments._results_file import ResultsFile
 from ramify.experiments._run import Job, run
@@ -64,8 +64,9 @@ def compare(
         What to compare on.
     methods : None, sequence of (str, estimator, Method or dict), or mapping, default=None
         Names of `METHODS`, estimators, or configurations: ``{"method": "Boosting",
-        "n_estimators": 50, "learning_rate": [0.05, 0.2]}``, in which a list is tuned. A mapping
-        gives names to them. None: all methods that can do the task.
+        "n_estimators": 50, "learning_rate": [0.05, 0.2]}``, in which a list is tuned; a bare
+        name stands for the innermost parameter of that name. A mapping gives names to them.
+        None: all methods that can do the task.
     metrics : None or sequence of (str or Metric), default=None
         Names of `metrics.METRICS`. Methods are tuned for the first one of the task. None: a
         selection for each task.
@@ -112,6 +113,7 @@ def compare(
     problems = read_problems(data)
     chosen = resolve_methods(methods, METHODS)
     by_task = _metrics_by_task(problems, metrics)
+    check_settings(chosen, problems)
     options = {
         "tuning": check_tuning(tuning),
         "max_settings": None if max_settings is None else _count("max_settings", max_settings, 1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -18,6 +18,7 @@ from ramify.estimators.registry import ESTIMATORS
 from ramify.experiments._encoding import encoded
 from ramify.experiments._identity import digest_of
 from ramify.experiments._problem import Problem
+from ramify.experiments._settings import UnknownSettingError, full_name, set_by_name
 
 Space = Mapping[str, tuple[Any, ...]]
 
@@ -103,7 +104,7 @@ def resolve_methods(
     ----------
     methods : None, sequence or mapping
         None: all of the registry. Otherwise names, estimators or instances of Method; a mapping
-        gives names to estimators.
+        gives names to any of these.
     registry : mapping of str to Method
 
     Returns
@@ -130,11 +131,11 @@ def resolve_methods(
 
 def _method(value: Any, registry: Mapping[str, Method], name: str | None = None) -> Method:
     if isinstance(value, Method):
-        return value
+        return value if name is None else replace(value, name=name)
     if isinstance(value, str):
         by_lower = {key.lower(): key for key in registry}
         if value.lower() in by_lower:
-            return registry[by_lower[value.lower()]]
+            return _method(registry[by_lower[value.lower()]], registry, name)
         near = difflib.get_close_matches(value.lower(), by_lower, n=1)
         hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
         raise ValueError(
@@ -174,7 +175,7 @@ def _configured(
     given = {str(key): value for key, value in config.items() if key not in ("method", "name")}
     lists = {k: tuple(v) for k, v in given.items() if isinstance(v, (list, tuple))}
     fixed = {k: v for k, v in given.items() if k not in lists}
-    kept = {k: v for k, v in base.space.items() if k not in given}
+    kept = {k: v for k, v in base.space.items() if not {k, k.rpartition("__")[2]} & set(given)}
     return Method(
         name or str(config.get("name", base.name)),
         _WithSettings(base, fixed),
@@ -182,6 +183,42 @@ def _configured(
         kept | lists,
         base.group,
     )
+
+
+def check_settings(methods: Iterable[Method], problems: Iterable[Problem]) -> None:
+    """Refuse settings that a method does not have, before anything is run.
+
+    Parameters
+    ----------
+    methods : iterable of Method
+    problems : iterable of Problem
+        Each method is made once for each task.
+    """
+    by_task = {problem.task: problem for problem in problems}
+    for method in methods:
+        empty = [name for name, values in method.space.items() if not len(values)]
+        if empty:
+            raise ValueError(
+                f"{method.name}: {empty[0]} must be a value, or a list of at least one to choose "
+                "from; got an empty list."
+            )
+        if not method.space and not isinstance(method.make, _WithSettings):
+            continue
+        for task, problem in by_task.items():
+            if task in method.tasks:
+                _check_names(method, problem)
+
+
+def _check_names(method: Method, problem: Problem) -> None:
+    try:
+        model = method.make(problem, 0)
+        if hasattr(model, "get_params"):
+            for name in method.space:
+                full_name(model, name)
+    except UnknownSettingError as error:
+        raise ValueError(f"{method.name}: {error}") from None
+    except Exception:  # its runs will fail, and are recorded
+        return
 
 
 class _WithSettings:
@@ -194,7 +231,7 @@ class _WithSettings:
         self.made_of = f"{', '.join(parts)}: {sorted(settings.items())!r}"
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
-        return self.make(problem, random_state).set_params(**self.settings)
+        return set_by_name(self.make(problem, random_state), self.settings)
 
 
 class _MakeByTask:

@@ -16,6 +16,7 @@ from ramify.experiments._encoding import dense
 from ramify.experiments._methods import Method
 from ramify.experiments._model_facts import importances, model_facts, plain_floats
 from ramify.experiments._problem import Fold, Problem
+from ramify.experiments._settings import set_by_name
 from ramify.experiments._tuning import choose_settings, inner_folds
 from ramify.metrics import Metric, column_means, label_f1_score, macro_r2_score
 
@@ -74,7 +75,7 @@ def run(job: Job) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             row |= _judged(job)
-    except Exception as error:  # a method of anyone's may raise anything
+    except (Exception, SystemExit) as error:  # a method of anyone's may raise anything
         last = traceback.extract_tb(error.__traceback__)[-1]
         row["error"] = f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
     row["seconds"] = time.perf_counter() - start
@@ -140,7 +141,7 @@ def _bootstraps(job: Job, chosen: dict[str, Any], chosen_model: Any) -> list[dic
 
 def _make(job: Job, settings: dict[str, Any]) -> Any:
     estimator = job.method.make(job.problem, job.random_state)
-    return estimator.set_params(**settings) if settings else estimator
+    return set_by_name(estimator, settings)
 
 
 def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
