@@ -1,4 +1,5 @@
 import csv
+import gzip
 import json
 import re
 import signal
@@ -206,6 +207,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     [
         (("fit", "tagss", "--out", "x"), "Did you mean tags?"),
         (("fit", "tags", "--out", "x", "--method", "Forest"), "--method must be one of"),
+        (("fit", "tags", "--out", "x", "--method", "Forest"), "Tree for outputs that are labels"),
         (("fit", "tags", "--out", "x", "--set", "max_dept=3"), "Did you mean max_depth?"),
         (("fit", "tags", "--out", "x", "--set", "max_depth"), "--set must be name=value"),
         (("fit", "tags", "--out", "x", "--set", "max_depth=0"), "max_depth of"),
@@ -216,6 +218,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("compare", "tags", "--rows", "0"), "must be 1 or more"),
         (("compare", "tags", "--tuning", "much"), "--tuning must be a share"),
         (("compare", "tags", "--limit", "0"), "90s, 10m or 2h"),
+        (("compare", "tags", "--jobs", "0"), "n_jobs must be None or an integer other than 0"),
         (("compare", "."), "is a folder"),
         (("compare", "tags", "--config", "none.toml"), "none.toml: No such file"),
         (("bogus",), "No such command"),
@@ -275,3 +278,32 @@ def test_failures_are_told_once_and_nothing_else_is_an_error(ramify, tmp_path):
     told = ramify("compare", "tags", "--config", config, "--out", tmp_path / "typo", code=2)
     assert "mine: there is no setting 'max_dept'. Did you mean 'max_depth'?" in told
     assert not (tmp_path / "typo").exists()
+
+
+def test_compressed_tables_are_read_by_every_command(ramify, table, tmp_path):
+    packed, model = tmp_path / "plants.csv.gz", tmp_path / "m.ramify"
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    ramify("fit", packed, "--targets", "yield,height", "--method", "Tree", "--out", model)
+    scores = [json.loads(ramify("evaluate", model, f, "--json")) for f in (table, packed)]
+    assert scores[0] == scores[1]
+    for file, out in ((table, "a.csv"), (packed, "b.csv")):
+        ramify("predict", model, file, "--out", tmp_path / out)
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_an_output_is_named_once(ramify, table, tmp_path):
+    told = ramify("fit", table, "--targets", "yield,yield", "--out", tmp_path / "m", code=2)
+    assert told == "error: targets must name each output once; got 'yield' twice.\n"
+
+
+def test_no_error_shows_a_traceback_unless_asked_for(ramify, monkeypatch, tmp_path):
+    def broken(*arguments):
+        raise KeyError("a surprise\nof two lines")
+
+    monkeypatch.setattr("ramify.cli._app.read_data", broken)
+    told = ramify("fit", "tags", "--out", tmp_path / "m", code=1)
+    assert told.startswith("error: KeyError: ")
+    assert "a surprise" in told
+    assert len(told.splitlines()) == 1
+    monkeypatch.setenv("RAMIFY_TRACEBACK", "1")
+    assert "Traceback" in ramify("fit", "tags", "--out", tmp_path / "m", code=1)

@@ -120,3 +120,10 @@ def test_damaged_parquet_files_are_refused(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(DataFormatError, match="expected a parquet table"):
         read_table(tmp_path / "t.parquet", ["a"])
+
+
+def test_an_output_named_twice_is_refused(tmp_path):
+    path = write(tmp_path, "t.csv", "x,a\n1,2\n")
+    for read in (lambda: read_table(path, ["a", "a"]), lambda: load(path, targets=["a", "a"])):
+        with pytest.raises(ValueError, match="each output once; got 'a' twice"):
+            read()

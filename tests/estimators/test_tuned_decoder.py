@@ -211,3 +211,13 @@ def test_decoders_given_as_instances_are_not_changed():
     tuned = TunedDecoder(KNeighborsClassifier(), decoding=given, random_state=0).fit(X, Y)
     assert not hasattr(given[0], "threshold_")
     assert tuned.decoder_ is not given[1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown"), [("macro_f1", "score=macro_f1"), ("hamming_loss", "score=-hamming_loss")]
+)
+def test_a_decoder_says_by_name_what_it_is_tuned_for(metric, shown):
+    tuned = TunedDecoder(
+        KNeighborsClassifier(), metric=metric, decoding=["tuned_threshold"], random_state=0
+    ).fit(X[:200], Y[:200])
+    assert shown in repr(tuned.decoder_)

@@ -296,3 +296,17 @@ def test_leaderboard_ranks_methods_over_data_sets():
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         compare(*arguments, cv=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": "a"}, "cv must be a number of folds or have a method split; got 'a'"),
+        ({"cv": None}, "cv must be a number of folds"),
+        ({"random_state": None}, "random_state must be an integer, 0 or more; got None"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(REGRESSION, ["Mean"], ["r2"], **({"cv": 2} | options))

@@ -182,7 +182,8 @@ def _estimator_class(method: str, Y: Any) -> Any:
     for name in (method, method + suffix):
         if name.lower() in by_lower:
             return by_lower[name.lower()]
-    kinds = sorted(
-        {name.removesuffix("Regressor").removesuffix("Classifier") for name in ESTIMATORS}
+    kinds = sorted(name.removesuffix(suffix) for name in ESTIMATORS if name.endswith(suffix))
+    data = "labels or classes" if is_label else "numbers"
+    raise ValueError(
+        f"--method must be one of {', '.join(kinds)} for outputs that are {data}; got {method!r}."
     )
-    raise ValueError(f"--method must be one of {', '.join(kinds)}; got {method!r}.")

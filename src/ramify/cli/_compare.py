@@ -63,7 +63,10 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Time for tuning and training in all, about: 90s, 10m or 2h."),
+        typer.Option(
+            help="Time meant for tuning and training in all: 90s, 10m or 2h; "
+            "every run fits at least once."
+        ),
     ] = None,
     limit: Annotated[
         str | None, typer.Option(help="Longest time of one run, which then counts as failed.")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from typing import NoReturn
 
 #: The exit code of a mistake in the call or in the data.
 WRONG = 2
+#: The exit code of an error that nobody expected.
+BROKEN = 1
+#: The variable of the environment that asks for tracebacks.
+TRACEBACK = "RAMIFY_TRACEBACK"
 
 
 def main() -> None:
@@ -22,5 +29,15 @@ def main() -> None:
         said = str(error)
         if isinstance(error, OSError) and error.strerror and error.filename is not None:
             said = f"{error.filename}: {error.strerror}"
-        print(f"error: {said}", file=sys.stderr)
-        sys.exit(WRONG)
+        _end(said, WRONG)
+    except Exception as error:  # whatever it is, a user wants one line
+        first_line = (str(error).splitlines() or [""])[0]
+        _end(f"{type(error).__name__}: {first_line} ({TRACEBACK}=1 shows where)", BROKEN)
+
+
+def _end(said: str, code: int) -> NoReturn:
+    """Say what is wrong; where, if a variable of the environment asks for it."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exc()
+    print(f"error: {said}", file=sys.stderr)
+    sys.exit(code)

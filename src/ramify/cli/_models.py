@@ -14,9 +14,8 @@ import numpy as np
 from ramify import datasets, metrics
 from ramify.cli._data import read_data
 from ramify.datasets import Dataset
+from ramify.datasets._files import TABLES, format_suffix
 from ramify.estimators.label_scores import label_scores
-
-_TABLES = (".csv", ".tsv", ".parquet")
 
 
 def named(matrix: Any, names: Any) -> Any:
@@ -46,7 +45,7 @@ def data_for(fitted: Any, name: str, **options: Any) -> Dataset:
     """Read a data set whose outputs are those of a model, unless something else is said."""
     is_told = any(options[key] is not None for key in ("targets", "n_targets", "xml"))
     try:
-        if is_told or Path(name).suffix.lower() not in _TABLES:
+        if is_told or format_suffix(name) not in TABLES:
             return read_data([name], **options)[0]
     except ValueError as error:
         if is_told or not str(error).startswith("Nothing says"):
@@ -57,7 +56,7 @@ def data_for(fitted: Any, name: str, **options: Any) -> Dataset:
 
 def features_for(fitted: Any, name: str, **options: Any) -> Any:
     """Read features for a model; columns that are outputs of the model are left out."""
-    if Path(name).suffix.lower() in _TABLES and options["targets"] is None:
+    if format_suffix(name) in TABLES and options["targets"] is None:
         left_out = [*fitted.output_names_, *(options["exclude"] or "").split(",")]
         X = datasets.read_features(name, exclude=left_out, as_frame=True)
         return _ordered(fitted, X, name)

@@ -9,6 +9,7 @@ import os
 import struct
 import warnings
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -74,9 +75,21 @@ class DataFormatWarning(UserWarning):
     """A data file was read although something in it is not as it should be."""
 
 
+#: Formats of tables with a header.
+TABLES = (".csv", ".tsv", ".parquet")
+
+
 def dataset_name(path: FilePath) -> str:
     """Return the name of a file without folder, format and compression suffixes."""
     return _uncompressed(path).stem
+
+
+def check_distinct(targets: Sequence[str] | None) -> None:
+    """Refuse an output that is named twice."""
+    names = [] if targets is None or isinstance(targets, str) else list(targets)
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ValueError(f"targets must name each output once; got {twice[0]!r} twice.")
 
 
 def format_suffix(path: FilePath) -> str:

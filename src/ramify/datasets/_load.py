@@ -9,14 +9,20 @@ from ramify.datasets._arff import read_header
 from ramify.datasets._binary import read_mat, read_rda
 from ramify.datasets._clus import read_clus
 from ramify.datasets._dataset import Dataset
-from ramify.datasets._files import FilePath, dataset_name, format_suffix, read_lines
+from ramify.datasets._files import (
+    TABLES,
+    FilePath,
+    check_distinct,
+    dataset_name,
+    format_suffix,
+    read_lines,
+)
 from ramify.datasets._meka import declares_labels, read_meka
 from ramify.datasets._mulan import read_mulan
 from ramify.datasets._svmlight import read_svmlight
 from ramify.datasets._table import read_table
 
 _SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
-_TABLES = (".csv", ".tsv", ".parquet")
 _R_FILES = (".rda", ".rdata", ".rds")
 _PARTS = ("-train", "-test", "_train", "_test")
 
@@ -68,6 +74,7 @@ def load(
     >>> load(path, targets=["y0", "y1"])
     Dataset('toy': n=2, p=2, d=2; X dense, Y dense; nothing missing)
     """
+    check_distinct(targets)
     suffix = format_suffix(path)
     if suffix == ".arff":
         return _load_arff(path, targets, n_targets, xml)
@@ -77,13 +84,13 @@ def load(
         if targets is not None:
             raise ValueError(f"{Path(path).name!r} lists its labels: give no targets.")
         return read_svmlight(path)
-    if suffix in _TABLES:
+    if suffix in TABLES:
         return read_table(path, _required(targets, path), exclude=exclude)
     if suffix in _R_FILES:
         return read_rda(path, targets=_required(targets, path), exclude=exclude)
     if suffix == ".mat":
         return read_mat(path) if targets is None else read_mat(path, targets=_only(targets))
-    known = ", ".join([".arff", *_TABLES, *_SVMLIGHT, ".mat", *_R_FILES])
+    known = ", ".join([".arff", *TABLES, *_SVMLIGHT, ".mat", *_R_FILES])
     raise ValueError(f"path must end in one of {known}; got {Path(path).name!r}.")
 
 

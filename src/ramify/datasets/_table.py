@@ -14,6 +14,7 @@ from ramify.datasets._dataset import Dataset, Outputs
 from ramify.datasets._files import (
     DataFormatError,
     FilePath,
+    check_distinct,
     dataset_name,
     format_suffix,
     read_bytes,
@@ -63,6 +64,7 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
     """
     if isinstance(targets, str) or not targets:
         raise ValueError(f"targets must be a list of column names, at least one; got {targets!r}.")
+    check_distinct(targets)
     pandas = require("pandas", f"reading {path}")
     frame = _read_frame(path, pandas)
     _check_columns(frame, [*targets, *exclude], path)

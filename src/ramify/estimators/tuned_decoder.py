@@ -264,7 +264,7 @@ def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]
     sign = 1.0 if metric.greater_is_better else -1.0
     score = metric.prepare(labels)
     return [
-        decoding.TunedThreshold(score=_Signed(score, sign))
+        decoding.TunedThreshold(score=_Signed(score, sign, metric.name))
         if isinstance(decoder, decoding.TunedThreshold) and decoder.score is None
         else decoder
         for decoder in decoders
@@ -274,12 +274,16 @@ def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]
 class _Signed:
     """A score of which more is better; a class, so that it can be pickled."""
 
-    def __init__(self, score: Callable[..., float], sign: float) -> None:
+    def __init__(self, score: Callable[..., float], sign: float, name: str) -> None:
+        self.name = name
         self.score = score
         self.sign = sign
 
     def __call__(self, y_true: Any, y_pred: Any) -> float:
         return self.sign * self.score(y_true, y_pred)
+
+    def __repr__(self) -> str:
+        return self.name if self.sign > 0 else f"-{self.name}"
 
 
 def _fit_and_score(estimator: Any, X: Any, y: Any, train: Any, test: Any, n_labels: int) -> Any:

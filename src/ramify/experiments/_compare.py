@@ -78,10 +78,12 @@ def compare(
     max_settings : int or None, default=None
         At most so many settings of each method are tried, drawn by lot.
     budget : float or None, default=None
-        Seconds for the whole comparison, of which every run has an equal share for tuning and
-        training, as in paper 000; settings are then tried in a random order while the share
-        lasts, but at least one. None: all settings are tried, which gives the same results every
-        time.
+        About how many seconds the whole comparison is meant to take. Every run has an equal
+        share for tuning and training, as in paper 000: settings are tried in a random order, and
+        tuning stops when the share is used up. A training that has begun is not cut short, and
+        every run tries at least one setting and trains once, so a comparison with slow methods
+        takes longer; what a run leaves of its share is not passed on. None: all settings are
+        tried, which gives the same results every time.
     bootstraps : int, default=0
         If not 0, every setting is also judged on so many draws of the test rows, for estimates
         without the optimism of tuning (BBC-CV): see `Comparison.corrected`.
@@ -120,6 +122,12 @@ def compare(
         "bootstraps": _count("bootstraps", bootstraps, 0),
         "limit": _checked_seconds("limit", limit),
     }
+    random_state = _count("random_state", random_state, 0)
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        raise ValueError(
+            "n_jobs must be None or an integer other than 0 (-1: one per processor); got "
+            f"{n_jobs!r}."
+        )
     jobs = list(_jobs(problems, chosen, by_task, cv, random_state, options))
     if not jobs:
         raise ValueError(

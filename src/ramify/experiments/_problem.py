@@ -61,6 +61,8 @@ class Problem:
                 cv = MultiLabelKFold(int(cv), random_state=random_state)
             else:
                 cv = KFold(int(cv), shuffle=True, random_state=random_state)
+        if not hasattr(cv, "split") or isinstance(cv, str):
+            raise ValueError(f"cv must be a number of folds or have a method split; got {cv!r}.")
         return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(self.X, self.Y)]
 
     def fingerprint(self) -> str:
