@@ -252,3 +252,22 @@ def test_memory_grows_with_the_members_by_their_parameters_only():
         sizes.append(model._model.members.parameters.nbytes)
     # A member's dual variables alone would take 3000 * 19 * 8 bytes.
     assert peaks[1] - peaks[0] < 3 * (sizes[1] - sizes[0]) + 300_000
+
+
+def test_stages_hold_scores_of_a_part_of_the_rows_at_a_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    Y = (X @ rng.normal(size=(3, 60)) > 0).astype(int)
+    model = GraphEnsembleClassifier(**quick(n_estimators=20, C=0.01, tol=0.5)).fit(X, Y)
+    whole = list(model.staged_decision_function(X))
+    n_numbers = 2000 * model._model.consensus.graph.n_parameters
+    monkeypatch.setattr("ramify.model.graph_model._CHUNK", n_numbers // 100)
+    for stage, of_parts in zip(whole, model.staged_decision_function(X), strict=True):
+        # All but a few: where inference is approximate, rounding may lead elsewhere.
+        assert np.isclose(of_parts, stage, atol=1e-9).mean() > 0.99
+    many = np.tile(X, (34, 1))
+    tracemalloc.start()
+    next(model.staged_predict(many))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n_numbers * 8 / 2

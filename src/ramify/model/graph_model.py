@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -56,13 +56,17 @@ class GraphModel:
         """Parameters of the averaged potentials, of shape (q, n_columns)."""
         if self.completed is not None:
             return self.completed
+        *_, total = self._sums_of_parameters()  # one array, which each member is added to
+        return total / self.members.n_members
+
+    def _sums_of_parameters(self) -> Iterator[NDArray[np.float64]]:
+        """Add up the members' parameters of potentials, and give the sum after each."""
         members = self.members
-        shape = (self.consensus.graph.n_parameters, members.parameters.shape[1])
-        total = np.zeros(shape)
+        total = np.zeros((self.consensus.graph.n_parameters, members.parameters.shape[1]))
         for t, graph in enumerate(members.graphs):
             own = graph.potentials(members.parameters_of(t).T).T
             total[self.consensus.columns_of(graph)] += own
-        return total / members.n_members
+            yield total
 
     def outcome(self, X: Rows, n_threads: int = 1) -> Outcome:
         """Label rows.
@@ -79,30 +83,39 @@ class GraphModel:
         relative : ndarray of shape (n_rows, sum of n_states - 1), float64
             Scores of every class but the first, less that of the first.
         """
+        width = self.kernel_map.n_columns + self._width()
+        return self._in_parts(
+            X, width, lambda rows: self._outcome_of(self.kernel_map.design(rows), n_threads)
+        )
+
+    def _in_parts(self, X: Rows, width: int, label: Callable[[Rows], Outcome]) -> Outcome:
+        """Label rows, so many at a time that `width` numbers for each are not too much."""
         n_states = self.members.n_states
         labels = np.empty((X.shape[0], n_states.size), dtype=np.int32)
         relative = np.empty((X.shape[0], int((n_states - 1).sum())))
-        width = self.kernel_map.n_columns + self._width()
         step = max(1, _CHUNK // width)
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
-            design = self.kernel_map.design(X[rows])
-            labels[rows], relative[rows] = self._outcome_of(design, n_threads)
+            labels[rows], relative[rows] = label(X[rows])
         return labels, relative
 
     def _width(self) -> int:
         if self.aggregation == "mam":
-            return int(self.consensus_parameters.shape[0])
+            return self.consensus.graph.n_parameters
         return int(np.diff(self.members.parameter_offsets).max())
 
     def _outcome_of(self, design: Rows, n_threads: int) -> Outcome:
         if self.aggregation == "mam":
-            potentials = design @ self.consensus_parameters.T
-            return self.consensus.graph.max_product(potentials, n_threads)
+            return self._outcome_by(self.consensus_parameters, design, n_threads)
         aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
         for _ in self._add_members(aggregation, design):
             pass
         return aggregation.outcome()
+
+    def _outcome_by(
+        self, parameters: NDArray[np.float64], design: Rows, n_threads: int
+    ) -> Outcome:
+        return self.consensus.graph.max_product(design @ parameters.T, n_threads)
 
     def _add_members(self, aggregation: Aggregation, design: Rows) -> Iterator[int]:
         for t, graph in enumerate(self.members.graphs):
@@ -117,6 +130,11 @@ class GraphModel:
                 "completed on the union of all graphs. Use completion='zero'."
             )
         design = self.kernel_map.design(X)
+        if self.aggregation == "mam":  # sums of parameters, since sums of scores may be far larger
+            for t, total in enumerate(self._sums_of_parameters(), start=1):
+                label = partial(self._outcome_by, total / t, n_threads=n_threads)
+                yield self._in_parts(design, self._width(), label)
+            return
         aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
         for _ in self._add_members(aggregation, design):
             yield aggregation.outcome()
