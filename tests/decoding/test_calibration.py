@@ -81,6 +81,27 @@ def test_calibration_keeps_the_order_of_the_rows():
             assert (np.diff(calibrated[np.argsort(distorted[:, j]), j]) >= 0).all()
 
 
+def test_a_label_whose_rows_contradict_the_model_is_not_turned_round():
+    rng = np.random.default_rng(0)
+    given = rng.uniform(0.05, 0.95, (400, 3))
+    Y = (rng.random((400, 3)) < given).astype(int)
+    Y[:, 2] = 0
+    Y[np.argsort(given[:, 2])[:6], 2] = 1  # rare, and on the rows with the lowest chances
+    calibrator = LabelCalibrator().fit(given, Y)
+    assert (calibrator.slopes_[:2] > 0.5).all()
+    assert calibrator.slopes_[2] == 0.0
+    chance = calibrator.transform(given)[:, 2]
+    assert np.ptp(chance) == 0.0
+    # The best level under the penalty, by brute force.
+    level, center = calibrator.intercepts_[2], calibrator._fit_pooled(given, Y, None)[1]
+
+    def loss(b):
+        return 400 * np.logaddexp(0.0, b) - 6 * b + (b - center) ** 2
+
+    grid = np.linspace(-8.0, 2.0, 10_001)
+    assert level == pytest.approx(grid[loss(grid).argmin()], abs=1e-3)
+
+
 def test_scores_of_any_scale_become_probabilities():
     truth, _, Y = problem()
     scores = 10.0 * logit(truth) + 3.0

@@ -10,7 +10,7 @@ from ramify.datasets import Dataset, make_correlated_targets, make_multilabel
 from ramify.experiments import METHODS, compare
 from ramify.experiments._charts import heatmap, lines, round_steps, scatter
 from ramify.experiments._rank_diagram import critical_difference_diagram
-from ramify.experiments._report_figures import correlations, rank_figures
+from ramify.experiments._report_figures import _curve_figure, correlations, rank_figures
 from ramify.experiments._report_tables import (
     corrected_table,
     dataset_table,
@@ -156,6 +156,19 @@ def test_settings_are_told_without_the_steps_around_a_model():
     assert settings_words({}) == "none to choose"
 
 
+def test_saturation_is_told_from_five_folds_on():
+    data = make_correlated_targets(80, 4, 2, random_state=0)
+    methods = [{"method": "BaggedTrees", "n_estimators": 3}]
+    captions = []
+    for cv in (4, 5):
+        result = compare(data, methods, ["r2"], cv=cv)
+        figure = _curve_figure(result, result.problems[0], METRICS["r2"])
+        captions.append(figure["caption"])
+    assert "too few folds" in captions[0]
+    assert "Saturation" not in captions[0]
+    assert re.search(r"Saturation, .*: BaggedTrees [123]\.$", captions[1])
+
+
 def test_labels_of_near_points_do_not_cover_each_other():
     names = ("first", "second", "third", "fourth", "fifth", "sixth")
     svg = scatter([(name, "ramify", 1.0, 0.5) for name in names], "x", "y", "title")
@@ -191,7 +204,7 @@ def browser():
         started.close()
 
 
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("width", [1200, 700, 390])
 def test_the_page_works_in_a_browser(browser, page, width):
     errors = []
     tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark")
@@ -227,6 +240,10 @@ def test_the_page_works_in_a_browser(browser, page, width):
     assert len(boxes) >= 6
     assert all(box["width"] > 200 and box["height"] > 50 for box in boxes)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    scrolls = "box => box.scrollWidth > box.clientWidth"
+    for figure in tab.locator("figure:visible").all():  # a chart that is cut off says so
+        is_cut = figure.locator(".scroll").evaluate(scrolls)
+        assert figure.locator(".hint").is_visible() == is_cut == (width < 500)
     closed = tab.locator("details.dataset:not([open]) summary").first
     closed.focus()
     tab.keyboard.press("Enter")

@@ -2,7 +2,8 @@
 
 The sigmoid calibrator fits, for each label, p = 1 / (1 + exp(-(a x + b))) with x the log-odds of
 the given probability or the given score (Platt). A penalty draws a and b of a label to those of
-all labels together, so that a label with few positive rows moves little. The isotonic calibrator
+all labels together, so that a label with few positive rows moves little; a is at least 0, so that
+no few rows turn the order of a label's probabilities round. The isotonic calibrator
 fits a monotone step function per label, and the sigmoid where there are too few rows for it.
 """
 
@@ -47,7 +48,7 @@ class LabelCalibrator(BaseEstimator):
     Attributes
     ----------
     slopes_, intercepts_ : ndarray of shape (d,)
-        a and b of the sigmoid of each label.
+        a and b of the sigmoid of each label; a is not negative.
     isotonic_ : dict of int to IsotonicRegression
         The step function of each label that has one.
 
@@ -199,7 +200,7 @@ class LabelCalibrator(BaseEstimator):
 def _fit_sigmoids(
     features: Floats, truth: Floats, counts: Floats, center: tuple[float, float]
 ) -> tuple[Floats, Floats]:
-    """Fit all columns at once by Newton's method with halved steps.
+    """Fit all columns at once by Newton's method with halved steps; no slope is below 0.
 
     Parameters
     ----------
@@ -242,7 +243,21 @@ def _fit_sigmoids(
         loss = np.minimum(trial, loss)
         if (gain <= 1e-9 * (1.0 + loss)).all():
             break
+    is_inverted = a < 0.0
+    level = _fit_levels(truth[:, is_inverted], counts[:, is_inverted], center[1])
+    a[is_inverted], b[is_inverted] = 0.0, level
     return a, b
+
+
+def _fit_levels(truth: Floats, counts: Floats, center: float) -> Floats:
+    """Fit the intercept of each column without a slope, by halving an interval."""
+    n_rows, n_positives = counts.sum(axis=0), (counts * truth).sum(axis=0)
+    low, high = center - n_rows / _PENALTY, center + n_rows / _PENALTY
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        is_above = n_rows * expit(middle) - n_positives + _PENALTY * (middle - center) > 0.0
+        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+    return np.asarray((low + high) / 2.0)
 
 
 def _penalised_loss(

@@ -113,6 +113,7 @@ def methods_by_score(comparison: Comparison, dataset: str, metric: Metric) -> li
     return sorted(known, key=lambda name: sign * scores[name])
 
 
+_FEWEST_TESTED = 5  # folds: a t-test on fewer finds next to nothing significant
 _NOTHING: Figure = {"title": "", "svg": "", "caption": ""}
 
 
@@ -159,8 +160,9 @@ def _curve_figure(comparison: Comparison, problem: Problem, metric: Metric) -> F
             continue
         scores = np.array([[dict(map(tuple, run))[size] for size in sizes] for run in runs])
         curves.append((method, list(zip(sizes, scores.mean(axis=0).tolist()))))
-        size = saturation_size(sizes, scores, greater_is_better=metric.greater_is_better)
-        saturated.append(f"{method} {size:g}")
+        if len(runs) >= _FEWEST_TESTED:
+            size = saturation_size(sizes, scores, greater_is_better=metric.greater_is_better)
+            saturated.append(f"{method} {size:g}")
     title = "Curves over the size of ensembles"
     return {
         "title": title,
@@ -168,9 +170,20 @@ def _curve_figure(comparison: Comparison, problem: Problem, metric: Metric) -> F
             curves, "trees, rounds, rules or graphs", plain_name(metric.name), title
         ),
         "caption": "The score of the first members of each ensemble, a mean over folds. "
-        "Saturation, the smallest size not significantly worse than the best (paired t-tests "
-        "over folds): " + ", ".join(saturated) + ".",
+        + _saturation_words(saturated),
     }
+
+
+def _saturation_words(saturated: list[str]) -> str:
+    if not saturated:
+        return (
+            "There are too few folds to test from which size on an ensemble is as good as the "
+            f"best; it takes {_FEWEST_TESTED}."
+        )
+    return (
+        "Saturation, the smallest size not significantly worse than the best (paired t-tests "
+        "over folds): " + ", ".join(saturated) + "."
+    )
 
 
 def _correlation_figure(problem: Problem) -> Figure:
