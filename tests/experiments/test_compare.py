@@ -304,6 +304,7 @@ def test_wrong_arguments_are_refused(arguments, message):
         ({"cv": "a"}, "cv must be a number of folds or have a method split; got 'a'"),
         ({"cv": None}, "cv must be a number of folds"),
         ({"random_state": None}, "random_state must be an integer, 0 or more; got None"),
+        ({"budget": float("inf")}, "budget must be None or a number of seconds above 0; got inf"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ],
 )

@@ -183,7 +183,8 @@ def _count(name: str, value: Any, least: int) -> int:
 def _checked_seconds(name: str, seconds: Any) -> float | None:
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not is_number or not 0 < seconds < float("inf"):
         raise ValueError(f"{name} must be None or a number of seconds above 0; got {seconds!r}.")
     return float(seconds)
 
