@@ -271,3 +271,9 @@ def test_stages_hold_scores_of_a_part_of_the_rows_at_a_time(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < n_numbers * 8 / 2
+
+
+def test_stages_of_one_known_class_are_that_class():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    model = GraphEnsembleClassifier(n_estimators=2, random_state=0).fit(X, np.full(12, "a"))
+    assert [list(stage) for stage in model.staged_predict(X)] == [["a"] * 12] * 2

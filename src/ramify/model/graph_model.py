@@ -93,7 +93,7 @@ class GraphModel:
         n_states = self.members.n_states
         labels = np.empty((X.shape[0], n_states.size), dtype=np.int32)
         relative = np.empty((X.shape[0], int((n_states - 1).sum())))
-        step = max(1, _CHUNK // width)
+        step = max(1, _CHUNK // max(1, width))
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
             labels[rows], relative[rows] = label(X[rows])
