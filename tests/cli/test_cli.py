@@ -205,10 +205,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fit", "tagss", "--out", "x"), "Did you mean tags?"),
+        (("fit", "tagss", "--out", "x"), "Did you mean 'tags'?"),
         (("fit", "tags", "--out", "x", "--method", "Forest"), "--method must be one of"),
         (("fit", "tags", "--out", "x", "--method", "Forest"), "Tree for outputs that are labels"),
-        (("fit", "tags", "--out", "x", "--set", "max_dept=3"), "Did you mean max_depth?"),
+        (("fit", "tags", "--out", "x", "--set", "max_dept=3"), "Did you mean 'max_depth'?"),
         (("fit", "tags", "--out", "x", "--set", "max_depth"), "--set must be name=value"),
         (("fit", "tags", "--out", "x", "--set", "max_depth=0"), "max_depth of"),
         (("evaluate", "none.ramify", "tags"), "none.ramify"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from ramify import datasets
+from ramify._spelling import did_you_mean
 from ramify.datasets import Dataset, NumberedNames
 
 
@@ -64,8 +64,7 @@ def _read_one(
     if name in datasets.OPENML:
         return datasets.fetch(name)
     known = [*generated, *datasets.OPENML]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(name, known)
     raise ValueError(
         f"{name} is neither a file nor a data set by name; `ramify datasets` lists those.{hint}"
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any
+
+from ramify._spelling import did_you_mean
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", re.ASCII)
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -41,8 +42,7 @@ def parse_settings(texts: Sequence[str], cls: Any) -> dict[str, Any]:
             raise ValueError(f"--set must be name=value; got {text!r}.")
         name = name.strip()
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, known)
             raise ValueError(f"{cls.__name__} has no parameter {name!r}.{hint}")
         try:
             settings[name] = ast.literal_eval(value.strip())

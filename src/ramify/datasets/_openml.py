@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.datasets import fetch_openml
 
+from ramify._spelling import did_you_mean
 from ramify.datasets._dataset import Dataset
 from ramify.datasets._files import DataFormatError
 
@@ -107,8 +107,7 @@ def fetch(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Data
     >>> data = fetch("yeast")  # doctest: +SKIP
     """
     if name not in OPENML:
-        near = difflib.get_close_matches(str(name).lower(), OPENML, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, OPENML)
         raise ValueError(
             f"name must be one of {', '.join(map(repr, OPENML))}; got {name!r}.{hint}"
         )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from ramify._spelling import did_you_mean
 from ramify.decoding._base import Decoder
 from ramify.decoding._bayes import ExampleF1, Jaccard, KnownLabelSet, Subset
 from ramify.decoding._rules import Threshold, TopK
@@ -52,8 +51,7 @@ def resolve(decoding: str | Decoder) -> Decoder:
     if isinstance(decoding, str):
         if decoding in DECODERS:
             return DECODERS[decoding]()
-        near = difflib.get_close_matches(decoding.lower(), DECODERS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(decoding, DECODERS)
         raise ValueError(f"decoding must be one of {names} or a Decoder; got {decoding!r}.{hint}")
     hint = ""
     if isinstance(decoding, type) and issubclass(decoding, Decoder):

@@ -6,7 +6,6 @@ ramify's registry is a method by itself; SPACES says what is worth tuning about 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -14,6 +13,7 @@ from typing import Any
 
 from sklearn.base import clone, is_classifier, is_regressor
 
+from ramify._spelling import did_you_mean
 from ramify.estimators.registry import ESTIMATORS
 from ramify.experiments._encoding import encoded
 from ramify.experiments._identity import digest_of
@@ -136,8 +136,7 @@ def _method(value: Any, registry: Mapping[str, Method], name: str | None = None)
         by_lower = {key.lower(): key for key in registry}
         if value.lower() in by_lower:
             return _method(registry[by_lower[value.lower()]], registry, name)
-        near = difflib.get_close_matches(value.lower(), by_lower, n=1)
-        hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+        hint = did_you_mean(value, registry)
         raise ValueError(
             f"methods must be among {', '.join(map(repr, registry))}, estimators or Methods; got "
             f"{value!r}.{hint}"

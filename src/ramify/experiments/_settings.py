@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from inspect import Parameter, signature
 from typing import Any
+
+from ramify._spelling import did_you_mean
 
 
 class UnknownSettingError(ValueError):
@@ -48,8 +49,7 @@ def full_name(model: Any, name: str) -> str:
         return max(inside, key=lambda f: f.count("__"))
     listed = [f for f in full if ("__" in f) == is_pipeline]
     known = sorted({f.rpartition("__")[2] for f in listed} - {"estimator"})
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, known)
     raise UnknownSettingError(
         f"there is no setting {name!r}.{hint} It can be one of {', '.join(known)}."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify._spelling import did_you_mean
 from ramify.graphs._base import GraphContext, GraphGenerator
 
 
@@ -78,7 +78,6 @@ def _position(end: Any, names: tuple[str, ...] | None) -> int:
             "as a data frame."
         )
     if end not in names:
-        near = difflib.get_close_matches(end, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(end, names)
         raise ValueError(f"The graph names the label {end!r}, which is no column of Y.{hint}")
     return names.index(end)

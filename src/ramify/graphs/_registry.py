@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
 
+from ramify._spelling import did_you_mean
 from ramify.graphs._base import GraphGenerator
 from ramify.graphs._data_driven import ChowLiu
 from ramify.graphs._given import Edges
@@ -147,8 +147,7 @@ def _class_named(name: str) -> type[GraphGenerator]:
     """Look up a generator class; suggest the nearest name if there is none."""
     if name in GRAPHS:
         return GRAPHS[name]
-    near = difflib.get_close_matches(name.lower(), GRAPHS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, GRAPHS)
     raise ValueError(f"graph must be one of {_names()} or a GraphGenerator; got {name!r}.{hint}")
 
 

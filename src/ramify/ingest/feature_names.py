@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ramify._spelling import did_you_mean
 
 _MAX_NAMES_SHOWN = 5
 
@@ -49,8 +50,7 @@ def _position_of(name: str, names: tuple[str, ...] | None) -> int:
             "Give positions or a mask, or pass X as a data frame."
         )
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, names)
         raise ValueError(
             f"categorical_features must name columns of X; got {name!r}, which is none of "
             f"{_shown(names)}.{hint}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
 
+from ramify._spelling import did_you_mean
 from ramify.losses._base import Loss
 from ramify.losses._classes import Softmax
 from ramify.losses._labels import ExamplewiseLogistic, Logistic
@@ -116,8 +116,7 @@ def from_json(description: Any) -> Loss:
 def _class_named(name: str) -> type[Loss]:
     if name in LOSSES:
         return LOSSES[name]
-    near = difflib.get_close_matches(name.lower(), LOSSES, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, LOSSES)
     raise ValueError(f"loss must be one of {_names()} or a Loss; got {name!r}.{hint}")
 
 

@@ -5,7 +5,6 @@ Early stopping, tuning and comparisons take their metrics from here.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ramify._spelling import did_you_mean
 from ramify.metrics import _label_sets, _ranking, _regression, _top_k
 from ramify.metrics._inputs import is_sparse
 
@@ -209,6 +209,5 @@ def resolve(metric: str | Metric) -> Metric:
         raise TypeError(f"metric must be one of {names} or a Metric; got {metric!r}.")
     if metric in METRICS:
         return METRICS[metric]
-    near = difflib.get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(metric, METRICS)
     raise ValueError(f"metric must be one of {names} or a Metric; got {metric!r}.{hint}")

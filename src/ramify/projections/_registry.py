@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
 
+from ramify._spelling import did_you_mean
 from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import Projection
 from ramify.projections._gradient_outputs import GradientSampling, TopOutputs
@@ -158,8 +158,7 @@ def _class_named(name: str) -> type[Projection]:
     """Look up a projection class; suggest the nearest name if there is none."""
     if name in PROJECTIONS:
         return PROJECTIONS[name]
-    near = difflib.get_close_matches(name.lower(), PROJECTIONS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, PROJECTIONS)
     raise ValueError(f"projection must be one of {_names()} or a Projection; got {name!r}.{hint}")
 
 

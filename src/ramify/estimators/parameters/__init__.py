@@ -8,13 +8,13 @@ A new parameter goes into the file of its family, and its name into the order be
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import cleandoc, signature
 from textwrap import indent
 from typing import Any, TypeVar
 
+from ramify._spelling import did_you_mean
 from ramify.estimators.parameters import _boosting, _graphs, _rules, _shared, _trees
 from ramify.estimators.parameters._checks import Parameter
 from ramify.estimators.parameters._graphs import GRAPH_AGGREGATION
@@ -117,7 +117,7 @@ def check_parameters(estimator: Any) -> None:
         if not parameter.accepts(value):
             raise InvalidParameterError(
                 f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
-                f"got {value!r}.{_did_you_mean(value, parameter.names)}"
+                f"got {value!r}.{did_you_mean(value, parameter.names)}"
             )
 
 
@@ -129,11 +129,6 @@ def declaration_of(cls: Any, name: str) -> Parameter:
     """
     own: dict[str, Parameter] = getattr(cls, "_own_declarations", {})
     return own.get(name, PARAMETERS[name])
-
-
-def _did_you_mean(value: Any, names: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(value.lower(), names, n=1) if isinstance(value, str) else ()
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def documented(cls: T) -> T:
