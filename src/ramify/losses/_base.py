@@ -27,7 +27,8 @@ class Loss(BaseEstimator, ABC):
     what the user asked for.
 
     A loss of your own that adds up over entries needs `losses` and `gradient`, in NumPy; the
-    rest has general answers here.
+    rest has general answers here. It is asked about some rows, but always about all outputs,
+    unless it says by `treats_outputs_alike` that it can do with some of them.
 
     Attributes
     ----------
@@ -41,6 +42,9 @@ class Loss(BaseEstimator, ABC):
     is_equivariant : bool
         Whether shifting and scaling an output shifts and scales its best prediction, so that
         outputs may be standardised.
+    treats_outputs_alike : bool
+        Whether outputs have no parameter of their own, so that the loss may be asked about some
+        of them alone: with one output at a time, that is quicker.
     largest_move : float
         Bound on what one round may add to a raw prediction, where the minimum may be infinite.
 
@@ -61,12 +65,18 @@ class Loss(BaseEstimator, ABC):
     decomposable: ClassVar[bool] = True
     hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = "diagonal"
     is_equivariant: ClassVar[bool] = False
+    treats_outputs_alike: ClassVar[bool] = False
     largest_move: ClassVar[float] = np.inf
 
     @property
     def is_joint_over_outputs(self) -> bool:
         """Whether the gradient of one output depends on the raw predictions of others."""
         return not self.decomposable
+
+    @property
+    def can_part_outputs(self) -> bool:
+        """Whether some outputs can be worked on without the others."""
+        return self.treats_outputs_alike and not self.is_joint_over_outputs
 
     @abstractmethod
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:

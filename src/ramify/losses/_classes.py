@@ -25,6 +25,7 @@ class Softmax(JointLoss):
            [ 0.33, -0.67,  0.33]])
     """
 
+    treats_outputs_alike: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"multiclass", "multiclass-multioutput"})
     hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = (
         "diagonal minus rank one"

@@ -39,6 +39,7 @@ class Logistic(Loss):
     array([-0.5, -0.5, -0.5,  0.5])
     """
 
+    treats_outputs_alike: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"binary", "multilabel"})
     largest_move: ClassVar[float] = 8.0
 

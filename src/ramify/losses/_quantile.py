@@ -17,6 +17,7 @@ from ramify.losses._targets import LossTargets
 class _PinballLoss(Loss):
     """Losses with the slopes -a below and 1 - a above, times a scale."""
 
+    treats_outputs_alike: ClassVar[bool] = True
     hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = "none"
     is_equivariant: ClassVar[bool] = True
     #: Factor of the pinball loss.

@@ -29,6 +29,7 @@ class SquaredError(Loss):
     array([ 3.,  1., -4.])
     """
 
+    treats_outputs_alike: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset(
         {"regression", "binary", "multilabel", "multiclass", "multiclass-multioutput"}
     )
@@ -76,6 +77,7 @@ class Huber(Loss):
     array([0.75])
     """
 
+    treats_outputs_alike: ClassVar[bool] = True
     is_equivariant: ClassVar[bool] = True
 
     def __init__(self, delta: float = 1.0) -> None:
@@ -113,6 +115,7 @@ class Poisson(Loss):
     array([[2.]])
     """
 
+    treats_outputs_alike: ClassVar[bool] = True
     largest_move: ClassVar[float] = _LARGEST_LOG_MOVE
 
     def check_targets(self, targets: LossTargets) -> None:

@@ -128,14 +128,18 @@ class Booster:
     @cached_property
     def context(self) -> ProjectionContext:
         """What the projection draws from: gradients, overwritten in every round."""
-        weights = self.state.targets.weights
+        weights, given = self.state.targets.weights, self.data.weights
+        if given is not None:
+            given = given / self.data.weight_unit
+            if given.ndim == 2:
+                given = np.repeat(given, self.units.repeats, axis=1)
         return ProjectionContext(
             round=0,
             rng=self._rng(_CONTEXT_STREAM),
             values=self.state.gradient,
             channel_offsets=self.targets.channel_offsets,
             observed=None if weights is None or weights.ndim == 1 else weights > 0,
-            weights=None if weights is None or weights.ndim == 2 else weights.astype(np.float64),
+            weights=given,
             feedback=self.feedback,
         )
 
@@ -166,7 +170,7 @@ class Booster:
         rng = self._rng(t)
         before = self.state.value() if self._wants_feedback else 0.0
         view = self._draw(t, rng)
-        channels = gradient_channels(self.state, view, is_masked=self.units.is_masked)
+        channels = gradient_channels(self.state, view, self._row_weights)
         grown = self._grow_structure(channels, rng)
         structure = grown.structure
         sizes = structure.n_samples[structure.is_leaf]
@@ -191,6 +195,8 @@ class Booster:
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         if self._projection is None:
             return View.of_all(self.targets.n_channels)
+        if self.context.observed is not None:  # nobody else asks for gradients without weight
+            self.state.gradient *= self.context.observed
         return self._projection.draw(self.context.at_round(t, rng, values_changed=True))
 
     def _grow_structure(self, channels: Channels, rng: np.random.Generator) -> Any:
@@ -234,13 +240,15 @@ class Booster:
         if updated is None:
             return fitter.fit(state, structure, channels, leaves, everywhere), -1
         chosen = np.flatnonzero(updated)
-        if self.settings.loss.is_joint_over_outputs:
-            return fitter.fit(state, structure, channels, leaves, everywhere, updated), -1
+        first = int(chosen[0])
+        if not self.settings.loss.can_part_outputs:
+            move = fitter.fit(state, structure, channels, leaves, everywhere, updated)
+            return (move.of_channel(first), first) if self.kind == "single" else (move, -1)
         part = state.columns(chosen)
         move = fitter.fit(part, structure, channels, leaves, everywhere)
         state.write_back(part, chosen)
         if self.kind == "single":
-            return move.as_numbers(), int(chosen[0])
+            return move.of_channel(0), first
         return move.spread(chosen, self.targets.n_channels), -1
 
     def model(self, rounds: Sequence[GrownRound]) -> BoostedTrees:
@@ -270,6 +278,10 @@ class Booster:
     def mean_loss(self) -> float:
         """Mean loss of the training rows, in the units of the loss."""
         return self.state.value() / self._total_weight
+
+    @cached_property
+    def _row_weights(self) -> NDArray[np.float32] | None:
+        return self.units.row_weights(self.data)
 
     @cached_property
     def _total_weight(self) -> float:

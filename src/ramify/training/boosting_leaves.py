@@ -33,11 +33,11 @@ class TreeMove:
     values: NDArray[np.float32]
     factors: NDArray[np.float32] | None = None
 
-    def as_numbers(self) -> TreeMove:
-        """Multiply the numbers of a tree with one channel by its factor."""
+    def of_channel(self, channel: int) -> TreeMove:
+        """Give the numbers that are added to one channel, the only one that moves."""
         if self.factors is None:
-            return self
-        return TreeMove(self.values * self.factors[0])
+            return TreeMove(np.ascontiguousarray(self.values[:, channel : channel + 1]))
+        return TreeMove(self.values * self.factors[channel])
 
     def spread(self, channels: NDArray[np.intp], n_channels: int) -> TreeMove:
         """Put values of some channels at their places among all."""

@@ -58,7 +58,7 @@ class ModelBooster(Booster):
         rng = self._rng(t)
         view = self._draw(t, rng)
         state, settings = self.state, self.settings
-        shown = gradient_channels(state, view, is_masked=True)
+        shown = gradient_channels(state, view, self._row_weights)
         aims = np.asarray(shown.source, dtype=np.float64)
         if settings.leaf_fit == "linear" and aims.shape[1] != 1:
             raise ValueError(
@@ -69,7 +69,7 @@ class ModelBooster(Booster):
         if settings.subsample < 1.0:
             n_drawn = max(1, round(settings.subsample * rows.size))
             rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
-        model = self._fit(aims[rows], shown.row_weights, rows, rng)
+        model = self._fit(aims[rows], rows, rng)
         predicted = columns(model.predict(self.data.encoded)).astype(np.float64)
         if predicted.shape[1] not in (1, self.targets.n_channels):
             raise ValueError(
@@ -86,7 +86,6 @@ class ModelBooster(Booster):
     def _fit(
         self,
         aims: NDArray[np.float64],
-        weights: NDArray[np.float32] | None,
         rows: NDArray[np.int32],
         rng: np.random.Generator,
     ) -> Any:
@@ -95,9 +94,11 @@ class ModelBooster(Booster):
         if "random_state" in model.get_params():
             model.set_params(random_state=int(rng.integers(2**31)))
         given: dict[str, Any] = {}
-        if weights is not None and has_fit_parameter(model, "sample_weight"):
-            given["sample_weight"] = weights[rows].astype(np.float64)
-            aims = aims / given["sample_weight"][:, None]
+        if self._row_weights is not None:
+            weights = self._row_weights[rows].astype(np.float64)
+            aims = aims / weights[:, None]
+            if has_fit_parameter(model, "sample_weight"):
+                given["sample_weight"] = weights
         shaped = aims[:, 0] if aims.shape[1] == 1 else aims
         return model.fit(self.data.encoded[rows], shaped, **given)
 

@@ -32,8 +32,6 @@ class Units:
         Raw channels per channel of the targets.
     weight_unit : float
         Unit of the float32 weights.
-    is_masked : bool
-        Whether weights per entry only tell which entries are observed.
     is_observed : ndarray of shape (n_channels,), bool
         Whether a channel was observed at all.
     """
@@ -42,7 +40,6 @@ class Units:
     scale: NDArray[np.float64]
     repeats: int
     weight_unit: float
-    is_masked: bool
     is_observed: NDArray[np.bool_]
 
     @classmethod
@@ -59,13 +56,11 @@ class Units:
                 _check_size(data.targets)
         repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
         observed = data.targets.observed
-        weights = data.weights
         return cls(
             np.repeat(shift, repeats),
             np.repeat(scale, repeats),
             repeats,
             data.weight_unit,
-            weights is None or weights.ndim == 1,
             np.repeat(
                 np.ones(n_channels, np.bool_) if observed is None else observed.any(axis=0),
                 repeats,
@@ -85,9 +80,8 @@ class Units:
         weights = self._weights(source, data.weights if targets is None else None)
         offsets = source.schema.channel_offsets
         values = self.scaled(source.values)
-        if self.repeats > 1:
-            offsets = np.arange(values.shape[1] + 1, dtype=np.int32)
-        return LossTargets(values, weights, offsets)
+        # The quantiles of an output are a group: whoever looks at one sees all of them.
+        return LossTargets(values, weights, (offsets * self.repeats).astype(np.int32))
 
     def scaled(self, values: Any) -> NDArray[np.float32]:
         """Bring targets of shape (n_rows, n_targets) to these units."""
@@ -100,6 +94,19 @@ class Units:
                 block = np.repeat(block, self.repeats, axis=1)
             scaled[rows] = (block - self.shift) / self.scale
         return scaled
+
+    def row_weights(self, data: TrainingData) -> NDArray[np.float32] | None:
+        """Give what a row counts where channels are mixed, None if all count the same.
+
+        Weights of entries are averaged, whether these are observed or not, so that equal ones
+        say the same as one weight per row.
+        """
+        if data.weights is None:
+            return None
+        by_row = data.weights if data.weights.ndim == 1 else data.weights.mean(axis=1)
+        # A row with a weight in one output counts, however many outputs there are.
+        least = np.where(by_row > 0, np.finfo(np.float32).tiny, 0.0)
+        return np.maximum(by_row / self.weight_unit, least).astype(np.float32)
 
     def _weights(
         self, targets: Targets, weights: NDArray[np.float64] | None

@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from ramify.training.boosting_state import BoostingState
 
 
-def gradient_channels(state: BoostingState, view: View, *, is_masked: bool) -> Channels:
+def gradient_channels(
+    state: BoostingState, view: View, row_weights: NDArray[np.float32] | None
+) -> Channels:
     """Show the weighted gradients through a view.
 
     Parameters
     ----------
     state : BoostingState
     view : View
-    is_masked : bool
-        Whether weights of entries say no more than which of them are observed: then all channels
-        of a mixing view count every row as 1.
+    row_weights : ndarray of shape (n_rows,), float32, or None
+        What a row counts in all channels of a mixing view, if its entries count differently or
+        are not all observed.
     """
     gradient, by_entry = state.gradient, state.entry_weights
     if by_entry is not None:
@@ -37,11 +39,7 @@ def gradient_channels(state: BoostingState, view: View, *, is_masked: bool) -> C
             shown = shown * by_row[:, None]
         return Channels(shown, by_row, None)
     if view.mixes:
-        shared = None
-        if not is_masked:
-            tiny = np.finfo(np.float32).tiny
-            shared = np.maximum(by_entry.mean(axis=1, dtype=np.float64), tiny).astype(np.float32)
-        return Channels(shown, shared, None)
+        return Channels(shown, row_weights, None)
     selected = by_entry if view.selected is None else by_entry[:, view.selected]
     return Channels(shown, None, np.ascontiguousarray(selected))
 
