@@ -56,7 +56,9 @@ class Runs:
         print(
             f"{time.perf_counter() - start:7.1f} s  "
             + "  ".join(
-                f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()
+                f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+                for k, v in row.items()
+                if not isinstance(v, list)
             ),
             file=sys.stderr,
         )
