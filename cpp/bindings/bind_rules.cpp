@@ -220,7 +220,7 @@ void init_rules(nb::module_& module) {
                nb::arg("counts").noconvert(), nb::arg("params"),
                "Refine a rule greedily on the rows with a positive count.");
     module.def(
-        "find_head", &head_of, nb::arg("gradient").noconvert(), nb::arg("diagonal").noconvert(),
+        "find_head", &head_of, nb::arg("statistics").noconvert(), nb::arg("n_outputs"),
         nb::arg("coupling").noconvert().none(), nb::arg("rows").noconvert(),
         nb::arg("outputs").noconvert().none(), nb::arg("params"), nb::arg("head").noconvert(),
         "Find the scores that minimise the objective over the given rows; return their gain.");

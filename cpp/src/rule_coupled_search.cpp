@@ -50,11 +50,11 @@ class DirectScorer {
         spans_.clear();
     }
     void add(const int32_t* positions, int64_t n) { spans_.push_back({positions, n}); }
-    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
-               int64_t other_draws) {
+    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t size,
+               int64_t other_size) {
         candidates_.push_back({{op, other},
                                group,
-                               {draws >= min_coverage_, other_draws >= min_coverage_},
+                               {size >= min_coverage_, other_size >= min_coverage_},
                                spans_.size()});
     }
     void set_known() {
@@ -287,7 +287,7 @@ class DirectScorer {
 void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                    Refinement& best) {
     DirectScorer scorer(search, memory, best);
-    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
+    scan_groups(memory.groups, is_categorical, search.n_covered, scorer);
     scorer.flush();
 }
 

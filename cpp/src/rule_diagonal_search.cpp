@@ -70,10 +70,10 @@ class DiagonalScorer {
     void subtract_known() {
         for (size_t k = 0; k < total_.size(); ++k) total_[k] -= sums_[k];
     }
-    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
-               int64_t other_draws) {
-        if (draws >= params_.min_coverage) score(op, group, false);
-        if (other_draws >= params_.min_coverage) score(other, group, true);
+    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t size,
+               int64_t other_size) {
+        if (size >= params_.min_coverage) score(op, group, false);
+        if (other_size >= params_.min_coverage) score(other, group, true);
     }
 
   private:
@@ -120,7 +120,17 @@ class DiagonalScorer {
 void search_diagonal(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                      Refinement& best) {
     DiagonalScorer scorer(search, memory, best);
-    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
+    scan_groups(memory.groups, is_categorical, search.n_covered, scorer);
+}
+
+std::vector<int32_t> best_outputs(const SearchRows& rows, const RuleParams& params) {
+    AlignedVector<double> gains(rows.block());
+    rule_kernels().diagonal_gains(rows.total.data(), nullptr, false, rows.dust.data(),
+                                  rows.n_outputs, penalty_of(params), gains.data());
+    std::vector<int32_t> order, chosen;
+    choose_outputs(gains, rows.n_outputs, params, order, &chosen);
+    if (chosen.empty()) chosen.push_back(0);  // none gains anything
+    return chosen;
 }
 
 double diagonal_gain(const SearchRows& rows, const RuleParams& params) {

@@ -78,10 +78,10 @@ class GradientScorer {
         total_triangle_ = own_total_triangle_.data();
         for (int32_t k = 0; k < n_; ++k) head_total_[k] -= head_product_[k];
     }
-    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t draws,
-               int64_t other_draws) {
-        if (draws >= min_coverage_) score(op, group, false);
-        if (other_draws >= min_coverage_) score(other, group, true);
+    void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t size,
+               int64_t other_size) {
+        if (size >= min_coverage_) score(op, group, false);
+        if (other_size >= min_coverage_) score(other, group, true);
     }
 
   private:
@@ -232,7 +232,7 @@ class GradientScorer {
 void search_by_gradients(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                          Refinement& best) {
     GradientScorer scorer(search, memory, best);
-    scan_groups(memory.groups, is_categorical, search.n_draws, scorer);
+    scan_groups(memory.groups, is_categorical, search.n_covered, scorer);
 }
 
 }  // namespace ramify

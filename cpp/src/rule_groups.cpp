@@ -10,7 +10,6 @@ CoveredRows::CoveredRows(const int32_t* counts, int64_t n_rows) : place(n_rows, 
         positions.push_back(place[row]);
         rows.push_back(static_cast<int32_t>(row));
         draws.push_back(counts[row]);
-        n_draws += counts[row];
     }
 }
 
@@ -25,7 +24,6 @@ void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condit
             continue;
         }
         removed.push_back(positions[i]);
-        n_draws -= draws[positions[i]];
         place[rows[i]] = -1;
     }
     rows = std::move(kept);
@@ -52,7 +50,6 @@ void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const Cove
     bins_.clear();
     const int64_t n_bins = columns.binned().n_bins(feature);
     bin_rows_.assign(n_bins + 1, 0);
-    bin_draws_.assign(n_bins + 1, 0);
     if (columns.is_sparse(feature))
         find_sparse(columns, feature, covered);
     else
@@ -69,16 +66,14 @@ void FeatureGroups::find_dense(const RuleColumns& columns, int32_t feature,
             const uint32_t bin = std::min(code_of(covered.rows[i]), n_bins);
             bins_[i] = bin;
             ++bin_rows_[bin];
-            bin_draws_[bin] += covered.draws[covered.positions[i]];
         }
     });
-    sort(n_bins, 0, -1, 0, covered.positions.data(), n);
+    sort(n_bins, 0, -1, covered.positions.data(), n);
 }
 
 void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
                                 const CoveredRows& covered) {
     const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
-    int64_t listed_draws = 0;
     columns.for_listed(feature, [&](int32_t row, uint32_t code) {
         const int32_t position = covered.place[row];
         if (position < 0) return;
@@ -86,27 +81,21 @@ void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
         listed_.push_back(position);
         bins_.push_back(bin);
         ++bin_rows_[bin];
-        bin_draws_[bin] += covered.draws[position];
-        listed_draws += covered.draws[position];
     });
     const int64_t n_unlisted = covered.size() - static_cast<int64_t>(listed_.size());
     const int64_t unlisted = std::min(columns.default_code(feature), n_bins);
-    sort(n_bins, n_unlisted, unlisted, covered.n_draws - listed_draws, listed_.data(),
-         static_cast<int64_t>(listed_.size()));
+    sort(n_bins, n_unlisted, unlisted, listed_.data(), static_cast<int64_t>(listed_.size()));
 }
 
 // A counting sort of the listed rows by bin, without those of the pivot.
 void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin,
-                         int64_t unlisted_draws, const int32_t* listed, int64_t n_listed) {
-    if (n_unlisted > 0) {
-        bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
-        bin_draws_[unlisted_bin] += unlisted_draws;
-    }
+                         const int32_t* listed, int64_t n_listed) {
+    if (n_unlisted > 0) bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
     int64_t pivot_bin = unlisted_bin;
     if (n_unlisted == 0)
         pivot_bin = std::max_element(bin_rows_.begin(), bin_rows_.end()) - bin_rows_.begin();
     codes.resize(n_bins);
-    draws.resize(n_bins + 1);
+    sizes.resize(n_bins + 1);
     offsets.resize(n_bins + 2);
     next_.resize(n_bins + 1);  // where the next row of a bin goes
     int32_t group = 0;
@@ -118,7 +107,7 @@ void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bi
             pivot = group;
         else
             end += bin_rows_[bin];
-        draws[group] = bin_draws_[bin];
+        sizes[group] = bin_rows_[bin];
         if (bin < n_bins) codes[group] = static_cast<uint32_t>(bin);
         offsets[++group] = end;
     }

@@ -23,7 +23,8 @@ std::vector<int32_t> draw_features(int32_t n_features, int64_t size, uint64_t se
 }
 
 double between(double low, double high) {
-    const double middle = low + (high - low) / 2;
+    double middle = low + (high - low) / 2;
+    if (std::isinf(high - low)) middle = low / 2 + high / 2;
     return middle >= low && middle < high ? middle : low;
 }
 
@@ -66,6 +67,10 @@ class Inducer {
     InducedRule run() {
         for (int64_t step = 0; step != params_.max_conditions; ++step) {
             if (covered_.size() < 2 || !refine(step)) break;
+        }
+        if (chooses_outputs()) {  // no condition was found to choose them with
+            gather();
+            rule_.outputs = best_outputs(rows_, params_);
         }
         rule_.rows.resize(columns_.binned().n_rows);
         std::iota(rule_.rows.begin(), rule_.rows.end(), 0);
@@ -127,8 +132,7 @@ class Inducer {
         const auto features = draw_features(binned.n_features, params_.max_features, seed);
         std::vector<Refinement> found(features.size());
         LargestGain largest(current);
-        const RefinementSearch shared{rows_, params_, covered_.n_draws, chooses_outputs(),
-                                      largest};
+        const RefinementSearch shared{rows_, params_, covered_.size(), chooses_outputs(), largest};
         memories_.resize(team_.size());
         auto search_one = [&](int64_t i, int thread) {
             found[i].gain = current;

@@ -20,7 +20,6 @@ struct CoveredRows {
     std::vector<int32_t> draws;      // by position: how often each was drawn
     std::vector<int32_t> place;      // (n_rows,) position of a row, -1 if it is not covered
     std::vector<int32_t> removed;    // positions that the last filter took away
-    int64_t n_draws = 0;
 
     CoveredRows(const int32_t* counts, int64_t n_rows);
     void filter(const RuleColumns& columns, const RuleCondition& condition);
@@ -35,24 +34,23 @@ struct CoveredRows {
 struct FeatureGroups {
     int32_t n_groups = 0;          // of known values; group n_groups is that of missing ones
     std::vector<uint32_t> codes;   // (n_groups,) ascending; all three may be longer
-    std::vector<int64_t> draws;    // (n_groups + 1,)
+    std::vector<int64_t> sizes;    // (n_groups + 1,) rows, however often each was drawn
     std::vector<int64_t> offsets;  // (n_groups + 2,) into positions
     std::vector<int32_t> positions;
     int32_t pivot = 0;
-    int64_t n_missing = 0;  // rows, not draws
+    int64_t n_missing = 0;
 
     void find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
 
   private:
     void find_dense(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void find_sparse(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
-    void sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin, int64_t unlisted_draws,
-              const int32_t* listed, int64_t n_listed);
+    void sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin, const int32_t* listed,
+              int64_t n_listed);
 
-    std::vector<int32_t> listed_;     // positions, of sparse features
-    std::vector<uint32_t> bins_;      // their codes, n_bins for missing
-    std::vector<int32_t> bin_rows_;   // rows per bin
-    std::vector<int64_t> bin_draws_;  // draws per bin
+    std::vector<int32_t> listed_;    // positions, of sparse features
+    std::vector<uint32_t> bins_;     // their codes, n_bins for missing
+    std::vector<int32_t> bin_rows_;  // rows per bin
     std::vector<int64_t> next_;
 };
 
@@ -135,11 +133,11 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
 // Offers every condition on one feature to a scorer. Running sums go from either end towards the
 // pivot; the other side of a cut is the complement.
 //     scorer.clear();  scorer.add(positions, n);
-//     scorer.offer(op of the sum, op of the complement, group, draws of either);
-//     scorer.set_known(draws): what was added is the total from now on;
-//     scorer.subtract_known(draws): the total without what was added.
+//     scorer.offer(op of the sum, op of the complement, group, rows of either);
+//     scorer.set_known(): what was added is the total from now on;
+//     scorer.subtract_known(): the total without what was added.
 template <typename Scorer>
-void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_draws,
+void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_covered,
                  Scorer& scorer) {
     using Op = RuleOperator;
     const int32_t n = groups.n_groups, pivot = groups.pivot;
@@ -147,17 +145,17 @@ void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_dra
         scorer.add(groups.positions.data() + groups.offsets[g],
                    groups.offsets[g + 1] - groups.offsets[g]);
     };
-    int64_t known = n_draws;
+    int64_t known = n_covered;
     if (groups.n_missing > 0 && n > 0) {
         scorer.clear();
-        known = n_draws - groups.draws[n];
+        known = n_covered - groups.sizes[n];
         if (pivot == n) {
             for (int32_t g = 0; g < n; ++g) add(g);
-            scorer.offer(Op::known, Op::missing, 0, known, groups.draws[n]);
+            scorer.offer(Op::known, Op::missing, 0, known, groups.sizes[n]);
             scorer.set_known();
         } else {
             add(n);
-            scorer.offer(Op::missing, Op::known, 0, groups.draws[n], known);
+            scorer.offer(Op::missing, Op::known, 0, groups.sizes[n], known);
             scorer.subtract_known();
         }
     }
@@ -166,32 +164,32 @@ void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_dra
         for (int32_t g = 0; g < n; ++g) {
             if (g == pivot && n == 2) continue;  // the other one's complement
             scorer.clear();
-            const int64_t draws = groups.draws[g];
+            const int64_t size = groups.sizes[g];
             if (g != pivot) {
                 add(g);
-                scorer.offer(Op::equal, Op::not_equal, g, draws, known - draws);
+                scorer.offer(Op::equal, Op::not_equal, g, size, known - size);
             } else {
                 for (int32_t other = 0; other < n; ++other)
                     if (other != g) add(other);
-                scorer.offer(Op::not_equal, Op::equal, g, known - draws, draws);
+                scorer.offer(Op::not_equal, Op::equal, g, known - size, size);
             }
         }
         return;
     }
-    int64_t draws = 0;
+    int64_t size = 0;
     scorer.clear();
     for (int32_t g = 0; g < n - 1 && g < pivot; ++g) {
         add(g);
-        draws += groups.draws[g];
-        scorer.offer(Op::at_most, Op::above, g, draws, known - draws);
+        size += groups.sizes[g];
+        scorer.offer(Op::at_most, Op::above, g, size, known - size);
     }
     if (pivot >= n) return;
-    draws = 0;
+    size = 0;
     scorer.clear();
     for (int32_t g = n - 1; g > pivot; --g) {
         add(g);
-        draws += groups.draws[g];
-        scorer.offer(Op::above, Op::at_most, g - 1, draws, known - draws);
+        size += groups.sizes[g];
+        scorer.offer(Op::above, Op::at_most, g - 1, size, known - size);
     }
 }
 
@@ -199,7 +197,7 @@ void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_dra
 struct RefinementSearch {
     const SearchRows& rows;
     const RuleParams& params;
-    int64_t n_draws = 0;
+    int64_t n_covered = 0;
     bool chooses_outputs = false;
     LargestGain& largest;
 };
@@ -225,6 +223,8 @@ void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is
 void search_by_gradients(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,
                          Refinement& best);
 
+// The outputs of the head of a rule that covers all rows; at least one.
+std::vector<int32_t> best_outputs(const SearchRows& rows, const RuleParams& params);
 // The gain of all covered rows.
 double diagonal_gain(const SearchRows& rows, const RuleParams& params);
 double coupled_gain(const SearchRows& rows);

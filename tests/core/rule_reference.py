@@ -103,7 +103,7 @@ def induce(
         found = None
         for condition in candidates(X[covered], is_categorical):
             weights = counts * covered * covers(X, condition)
-            if weights.sum() < min_coverage:
+            if (weights > 0).sum() < min_coverage:
                 continue
             if chooses:
                 chosen, gain = best_head_outputs(

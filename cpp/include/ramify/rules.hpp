@@ -41,7 +41,7 @@ struct RuleParams {
     double l1_regularization = 0.0;
     int64_t max_features = 1;     // drawn anew for every refinement
     int64_t max_conditions = -1;  // -1: no limit
-    int64_t min_coverage = 1;     // draws of the sample that a rule must cover
+    int64_t min_coverage = 1;     // rows of the sample that a rule must cover
     int64_t head_size = 0;        // 0: all outputs; otherwise the number of outputs in a head
     double head_share = 0.0;      // above 0: outputs whose gain is this share of the largest
     int64_t label_bins = 0;       // 0: none; otherwise bins for either sign of the scores
@@ -61,7 +61,7 @@ struct RuleCondition {
 
 struct InducedRule {
     std::vector<RuleCondition> conditions;
-    std::vector<int32_t> outputs;    // of the head, ascending; empty: all
+    std::vector<int32_t> outputs;    // of the head, ascending; empty: all, which is complete
     std::vector<double> objectives;  // (14) on the sample after each refinement, falling
     std::vector<int32_t> rows;       // training rows that the body covers, ascending
 };
