@@ -9,7 +9,9 @@ from ramify.training.rule_loss_base import PackedStatistics
 
 LOSSES = {**{f"labels {k}": v for k, v in LABEL_LOSSES.items()}, **NUMBER_LOSSES}
 #: Their curvature bounds the loss; it is no second derivative.
-MAJORISED = {"absolute_error", "huber"}
+MAJORISED = {"absolute_error", "huber", "labels examplewise_squared_error"}
+#: Neither; but it is finite.
+BOUNDED = {"labels examplewise_squared_hinge"}
 
 
 def problem(name, rng, n=12, k=4):
@@ -30,7 +32,8 @@ def test_gradient_and_hessian_are_the_differences_of_the_loss(name, is_masked, i
     targets = RuleTargets(values, observed, weights)
     loss = LOSSES[name]()
     gradient, diagonal, coupling = loss.statistics(targets, scores)
-    assert (coupling is None) == loss.decomposable
+    assert (coupling is None) != loss.is_coupled
+    assert not (loss.decomposable and loss.is_coupled)
     step = 1e-5
     n_channels = values.shape[1]
     shifts = step * np.eye(n_channels)
@@ -49,20 +52,42 @@ def test_gradient_and_hessian_are_the_differences_of_the_loss(name, is_masked, i
         expected[:, k] = diagonal[:, k]
         if coupling is not None:
             expected -= coupling[:, None] * gradient[:, [k]] * gradient
-        if name not in MAJORISED:
+        if name not in MAJORISED | BOUNDED:
             assert np.allclose(hessian, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted(MAJORISED))
-def test_the_parabola_of_a_robust_loss_lies_above_it(name):
+def test_the_parabola_of_a_bounded_loss_lies_above_it(name):
     rng = np.random.default_rng(1)
-    values, scores = problem(name, rng, n=200, k=1)
+    is_norm = name.startswith("labels")
+    values, scores = problem(name, rng, n=200, k=4 if is_norm else 1)
     targets = RuleTargets(values)
     loss = LOSSES[name]()
     gradient, diagonal, _ = loss.statistics(targets, scores)
-    for step in np.linspace(-3, 3, 25):
-        bound = loss.row_losses(targets, scores) + (gradient * step + diagonal * step**2 / 2)[:, 0]
+    for size in np.linspace(-3, 3, 25):
+        step = size * (rng.normal(size=scores.shape) if is_norm else np.ones(scores.shape))
+        rise = (gradient * step + diagonal * step**2 / 2).sum(axis=1)
+        bound = loss.row_losses(targets, scores) + rise
         assert np.all(loss.row_losses(targets, scores + step) <= bound + 1e-3)
+
+
+@pytest.mark.parametrize("name", ["examplewise_squared_error", "examplewise_squared_hinge"])
+def test_the_step_of_one_row_takes_the_length_of_its_errors_to_zero(name):
+    targets = RuleTargets(np.array([[1.0, -1.0, 1.0]]))
+    scores = np.array([[0.2, 0.7, -3.0]])
+    loss = LABEL_LOSSES[name]()
+    gradient, diagonal, _ = loss.statistics(targets, scores)
+    assert np.isclose(loss.value(targets, scores - gradient / diagonal), 0.0, atol=1e-12)
+
+
+def test_label_sets_are_told_apart_at_any_size_of_scores():
+    loss = LABEL_LOSSES["examplewise_logistic"]()
+    scores = np.array([[400.0, 350.0], [-5000.0, 4000.0], [1.0, -2.0]])
+    sets = np.array([[0, 1], [1, 0], [1, 1], [0, 0]], dtype=bool)
+    found = loss.set_losses(scores, sets)
+    exact = np.log1p(np.exp([1.0, -1.0, -1.0, 1.0]) + np.exp([2.0, -2.0, 2.0, -2.0]))
+    assert np.allclose(found, [[400, 350, 0, 400], [0, 5000, 5000, 4000], exact])
+    assert loss.set_losses(scores, ~sets)[0, 3] > 0  # right, not certain
 
 
 @pytest.mark.parametrize("name", LABEL_LOSSES)

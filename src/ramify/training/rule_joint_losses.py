@@ -2,11 +2,17 @@
 
 For the example-wise logistic loss (7), d_k = exp(-y_k p_k) / (1 + sum_j exp(-y_j p_j)),
 g_k = -y_k d_k and c = 1 make the Hessian diag(d) - c g g'. Labels are -1 and +1.
+
+The length |e| of the errors of a row has the Hessian (I - g g') / |e|, which is singular along g
+itself: the Newton step of a single row has no end. Where e is linear in the scores,
+|e + s| <= |e| + g's + s's / (2 |e|), so I / |e| bounds the loss from above, and its step, -e for a
+single row, lowers the loss of any rows. So c = 0 here.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +21,10 @@ from scipy.special import expit
 from ramify.training.rule_entry_losses import SquaredError, SquaredHinge
 from ramify.training.rule_loss_base import Floats, LabelLoss, RuleTargets, Statistics
 
-#: Scores beyond this are as good as certain; their exponentials are still numbers.
+#: Scores up to this have exponentials whose sums are numbers.
 _LARGEST_SCORE = 300.0
+#: Errors shorter than this count as this long, so that curvatures stay finite.
+_SHORTEST_ERROR = 1e-3
 
 
 class ExamplewiseLoss(LabelLoss):
@@ -25,27 +33,27 @@ class ExamplewiseLoss(LabelLoss):
     decomposable = False
 
     @abstractmethod
-    def coupled(
-        self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Compute gradient, diagonal and coupling of every row, not weighted."""
+    def row_statistics(self, targets: RuleTargets, scores: Floats) -> Statistics:
+        """Differentiate every row, not weighted."""
 
     def statistics(self, targets: RuleTargets, scores: Floats) -> Statistics:
         """Differentiate every row."""
-        gradient, diagonal, coupling = self.coupled(targets.values, scores, targets.observed)
+        found = self.row_statistics(targets, scores)
         if targets.weights is None:
-            return Statistics(gradient, diagonal, coupling)
-        weights = targets.weights[:, None]
-        inverse = np.divide(
-            1.0, targets.weights, out=np.zeros_like(targets.weights), where=targets.weights > 0
-        )
-        return Statistics(gradient * weights, diagonal * weights, coupling * inverse)
+            return found
+        weights, coupling = targets.weights[:, None], found.coupling
+        if coupling is not None:
+            inverse = np.zeros_like(targets.weights)
+            np.divide(1.0, targets.weights, out=inverse, where=targets.weights > 0)
+            coupling = coupling * inverse
+        return Statistics(found.gradient * weights, found.diagonal * weights, coupling)
 
 
 class ExamplewiseLogistic(ExamplewiseLoss):
     """log(1 + sum over labels of exp(-y p)) of each row (7)."""
 
     has_twin = True
+    is_coupled = True
 
     def _shares(
         self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
@@ -62,12 +70,10 @@ class ExamplewiseLogistic(ExamplewiseLoss):
         """Compute the loss of every row."""
         return self._shares(targets.values, scores, targets.observed)[1]
 
-    def coupled(
-        self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
-    ) -> tuple[Floats, Floats, Floats]:
+    def row_statistics(self, targets: RuleTargets, scores: Floats) -> Statistics:
         """Compute -y s, s and 1, with s the share of each label in the sum."""
-        shares, _ = self._shares(values, scores, observed)
-        return -values * shares, shares, np.ones(len(scores))
+        shares, _ = self._shares(targets.values, scores, targets.observed)
+        return Statistics(-targets.values * shares, shares, np.ones(len(scores)))
 
     def decision_costs(self, scores: Floats) -> tuple[Floats, Floats]:
         """Give exp(-|p|) and exp(|p|)."""
@@ -78,61 +84,61 @@ class ExamplewiseLogistic(ExamplewiseLoss):
         """Give log(1 + sum)."""
         return np.asarray(np.log1p(sums))
 
+    def set_losses(self, scores: Floats, label_sets: NDArray[np.bool_]) -> Floats:
+        """Compute the loss of each label set for each row; see `LabelLoss`."""
+        losses = super().set_losses(scores, label_sets)
+        for row in np.flatnonzero(np.abs(scores).max(axis=1) > _LARGEST_SCORE):
+            margins = np.where(label_sets, -scores[row], scores[row])
+            losses[row] = np.logaddexp.reduce(margins, axis=1, initial=0.0)
+        return losses
+
     def probabilities(self, scores: Floats) -> Floats:
         """Give 1 / (1 + exp(-p))."""
         return np.asarray(expit(scores))
 
 
 class _NormLoss(ExamplewiseLoss):
-    """The Euclidean length of the errors e of a row: g = e / |e|, H = (I - g g') / |e|."""
+    """The Euclidean length of the errors e of a row: the root of twice their squares' sum."""
 
-    @abstractmethod
-    def errors(self, values: Floats, scores: Floats) -> Floats:
-        """Compute the error of every entry, with the sign of its derivative."""
-
-    def _errors(
-        self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
-    ) -> Floats:
-        errors = self.errors(values, scores)
-        return errors if observed is None else np.where(observed, errors, 0.0)
+    #: Half the square of the error of each label; its derivative is the error.
+    squares: ClassVar[SquaredError | SquaredHinge]
 
     def row_losses(self, targets: RuleTargets, scores: Floats) -> Floats:
         """Compute the length of the errors of every row."""
-        errors = self._errors(targets.values, scores, targets.observed)
-        return np.asarray(np.sqrt((errors**2).sum(axis=1)))
+        observed = RuleTargets(targets.values, targets.observed)
+        return self.combine(self.squares.row_losses(observed, scores))
 
-    def coupled(
-        self, values: Floats, scores: Floats, observed: NDArray[np.bool_] | None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Compute the derivatives of the length; 0 where there is no error."""
-        errors = self._errors(values, scores, observed)
-        length = np.sqrt((errors**2).sum(axis=1))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        active = errors != 0
-        return errors * inverse[:, None], active * inverse[:, None], inverse
+    def row_statistics(self, targets: RuleTargets, scores: Floats) -> Statistics:
+        """Compute e / |e|, and the curvature of the squares over |e|, which is a bound."""
+        observed = RuleTargets(targets.values, targets.observed)
+        errors, curvature, _ = self.squares.statistics(observed, scores)
+        length = np.maximum(np.sqrt((errors**2).sum(axis=1, keepdims=True)), _SHORTEST_ERROR)
+        return Statistics(errors / length, curvature / length, None)
 
     def combine(self, sums: Floats) -> Floats:
         """Give the square root of twice the sum."""
         return np.asarray(np.sqrt(2.0 * sums))
 
+    def decision_costs(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Give half the squared errors of either decision."""
+        return self.squares.decision_costs(scores)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Give (1 + p) / 2, cut off at 0 and 1."""
+        return self.squares.probabilities(scores)
+
 
 class ExamplewiseSquaredError(_NormLoss):
     """The Euclidean distance of the scores of a row from its labels."""
 
-    def errors(self, values: Floats, scores: Floats) -> Floats:
-        """Compute p - y."""
-        return scores - values
-
-    decision_costs = SquaredError.decision_costs
-    probabilities = SquaredError.probabilities
+    squares = SquaredError()
 
 
 class ExamplewiseSquaredHinge(_NormLoss):
-    """The Euclidean length of what the margins of a row lack to 1."""
+    """The Euclidean length of what the margins of a row lack to 1.
 
-    def errors(self, values: Floats, scores: Floats) -> Floats:
-        """Compute -y max(0, 1 - y p)."""
-        return np.asarray(-values * np.maximum(1 - values * scores, 0.0))
+    Margins beyond 1 have no curvature, as in the label-wise form: scores stay bounded, but a step
+    that takes many of them below 1 may raise the loss, unless it is guarded.
+    """
 
-    decision_costs = SquaredHinge.decision_costs
-    probabilities = SquaredHinge.probabilities
+    squares = SquaredHinge()

@@ -1,7 +1,7 @@
 """What a loss of rules is, and what it compares scores with.
 
-The Hessian of a row is diag(d) - c g g', with g the gradient: a decomposable loss has c = 0; those
-of the others take K numbers per row and one more, not K (K + 1) / 2.
+The Hessian of a row is diag(d) - c g g', with g the gradient: one that couples labels takes K
+numbers per row and one more, not K (K + 1) / 2; others have c = 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
     ----------
     gradient, diagonal : ndarray of shape (n_rows, n_channels)
     coupling : ndarray of shape (n_rows,), or None
-        None if the loss is decomposable.
+        None if the curvature of a label does not depend on the others (c = 0).
     """
 
     gradient: Floats
@@ -90,7 +90,10 @@ class RuleTargets:
 class RuleLoss(ABC):
     """A loss of the scores of a row, convex and twice differentiable almost everywhere."""
 
+    #: Whether the loss is a sum over channels.
     decomposable: ClassVar[bool] = True
+    #: Whether the Hessian of a row has entries off its diagonal.
+    is_coupled: ClassVar[bool] = False
     #: Whether the core has a twin of `statistics` for labels that are all observed, not weighted.
     has_twin: ClassVar[bool] = False
 
