@@ -50,7 +50,7 @@ def test_the_training_loss_of_numbers_falls_with_every_rule(loss, learning_rate)
     model = RuleRegressor(n_rules=40, loss=loss, learning_rate=learning_rate, random_state=0)
     model.fit(X, Y)
     losses = training_losses(model, X, (Y - model._centre) / model._unit)
-    assert np.all(np.diff(losses) <= 1e-3)
+    assert np.all(np.diff(losses) <= (1e-9 if loss == "squared_error" else 1e-3))
     assert losses[-1] < 0.8 * losses[0]
 
 
@@ -154,23 +154,13 @@ def test_what_is_missing_constant_or_never_observed_is_learnt_around(labels, los
     Y[:, :5][rng.random((200, 5)) < 0.2] = np.nan
     with pytest.warns(UserWarning, match="without a single observed value: 7"):
         model = RuleClassifier(n_rules=80, loss=loss, head=head, random_state=0).fit(X, Y)
-    predicted = model.set_params(decoding="threshold").predict(X)
-    assert np.all(predicted[:, 5] == 1)
-    assert np.all(predicted[:, 6] == 0)
     assert np.all(model.decision_function(X)[:, 7] == 0)
     known = ~np.isnan(Y[:, :5])
-    assert (predicted[:, :5] == Y[:, :5])[known].mean() > 0.75
-
-
-def test_masked_targets_do_not_matter():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    Y = np.column_stack([X[:, 0], X[:, 1]])
-    Y[::3, 1] = np.nan
-    alone = RuleRegressor(n_rules=30, bootstrap=False, head="single", max_features=None)
-    predicted = alone.fit(X, Y).predict(X)
-    known = ~np.isnan(Y)
-    assert 1 - ((predicted - Y)[known] ** 2).mean() / Y[known].var() > 0.8
+    for decoding in ("auto", "threshold"):
+        predicted = model.set_params(decoding=decoding).predict(X)
+        assert np.all(predicted[:, 5] == 1)
+        assert np.all(predicted[:, 6] == 0)
+        assert (predicted[:, :5] == Y[:, :5])[known].mean() > 0.75
 
 
 def test_weights_equal_repetition_without_bootstrap(labels):
@@ -327,15 +317,16 @@ def subset_loss(predicted, Y):
     return (predicted != Y).any(axis=1).mean()
 
 
+@pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic"])
 @pytest.mark.parametrize("head", ["single", "complete"])
 @pytest.mark.parametrize("dependence", ["independent", "marginal", "conditional"])
-def test_rules_come_near_the_bayes_optimum_of_the_paper(dependence, head):
+def test_rules_come_near_the_bayes_optimum_of_the_paper(dependence, head, loss):
     X, Y = make_linear_labels(12_000, dependence=dependence, random_state=0)
     train, test = slice(0, 9_000), slice(9_000, None)
     clean = make_linear_labels(12_000, dependence=dependence, noise=0.0, random_state=0)[1]
     model = RuleClassifier(
         n_rules=128,
-        loss="examplewise_logistic",
+        loss=loss,
         head=head,
         l2_regularization=16.0,
         random_state=0,

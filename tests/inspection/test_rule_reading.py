@@ -59,6 +59,73 @@ def test_text_names_features_categories_and_outputs(model):
     assert rules_text(model, max_rules=2).endswith("... and 23 more rules")
 
 
+def test_sentences_hold_for_the_rows_that_rules_cover():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [
+            100_000 + rng.permutation(120),
+            1e5 + 100 * rng.random(120),
+            rng.normal(size=120) * 1e-7,
+            1 + np.arange(120) * 2.0**-52,
+            rng.integers(0, 3, 120),
+        ]
+    )
+    y = np.sin(X[:, 0] / 5) + np.sin(X[:, 1] / 7) + 3 * X[:, 3] * (X[:, 2] > 0)
+    for max_bins in (None, 20):
+        model = RuleRegressor(n_rules=200, max_bins=max_bins, random_state=0).fit(X, y)
+        bodies = [line.split(": ")[1].split(" ->")[0] for line in rules_text(model).split("\n")]
+        thresholds = np.unique(model._rules.value[model._rules.feature == 0])
+        covers = model.covers(X)
+        for body, covered in zip(bodies[1:], covers.T[1:], strict=True):
+            holds = np.ones(120, dtype=bool)
+            for part in body.split(" and "):
+                names = {f"x{j}": X[:, j] for j in range(5)}
+                if part.count("<") == 2:  # a < x <= b
+                    low, name, high = part.replace("<=", "<").split(" < ")
+                    holds &= (names[name] > float(low)) & (names[name] <= float(high))
+                elif " > " in part:
+                    name, low = part.split(" > ")
+                    holds &= names[name] > float(low)
+                else:
+                    name, high = part.split(" <= ")
+                    holds &= names[name] <= float(high)
+            assert np.array_equal(holds, covered), body
+        assert thresholds.size > 5
+
+
+def test_thresholds_have_no_more_digits_than_they_need(model):
+    assert max(len(word) for word in rules_text(model).split() if word[-1].isdigit()) <= 9
+    X = np.array([[0.0], [1.0], [2.0], [3.0]]) / 3
+    third = RuleRegressor(n_rules=2, bootstrap=False).fit(X, [0.0, 0.0, 0.0, 1.0])
+    assert "0.8333 " in rules_text(third)
+    assert "0.83 " in rules_text(third, digits=2)
+    assert "0.83333333 " in rules_text(third, digits=8)
+    assert "0.8 " in rules_text(third, digits=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_rules": -1}, "max_rules must be an integer >= 0; got -1"),
+        ({"max_outputs": -1}, "max_outputs must be an integer >= 0; got -1"),
+        ({"digits": 18}, "digits must be an integer from 1 to 17; got 18"),
+        ({"digits": 2.5}, "digits must be an integer"),
+    ],
+)
+def test_limits_of_text_that_make_no_sense_are_refused(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        rules_text(model, **arguments)
+
+
+def test_names_and_categories_with_line_breaks_stay_on_their_line():
+    X = pd.DataFrame({"two\nlines": np.resize(["a\nb", "c"], 40)})
+    Y = pd.DataFrame({"out\rput": (X["two\nlines"] == "c").astype(int)})
+    text = rules_text(RuleClassifier(n_rules=5, random_state=0).fit(X, Y))
+    assert len(text.splitlines()) == 5
+    assert r"two\nlines = " in text
+    assert r"out\rput" in text
+
+
 def test_json_holds_the_whole_rules(data, model):
     rules = json.loads(rules_json(model))
     scores = np.zeros((160, 2))
@@ -157,6 +224,18 @@ def test_the_picture_shows_rules_and_outputs(model):
     ax = plot_rules(model, max_rules=6)
     assert len(ax.get_yticklabels()) == 6
     assert [label.get_text() for label in ax.get_xticklabels()] == ["big", "odd"]
+    ax.figure.canvas.draw()
+    plt.close(ax.figure)
+    for name in ("max_rules", "max_outputs"):
+        with pytest.raises(ValueError, match=f"{name} must be an integer >= 1; got -1"):
+            plot_rules(model, **{name: -1})
+
+
+def test_the_picture_takes_dollar_signs_as_they_are(data):
+    X, Y = data
+    X = X.rename(columns={"width": "$w_$ in $", "z": r"\$z"})
+    model = RuleClassifier(n_rules=10, random_state=0).fit(X, Y.rename(columns={"big": "$x$y$"}))
+    ax = plot_rules(model)
     ax.figure.canvas.draw()
     plt.close(ax.figure)
 

@@ -12,12 +12,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import decoding
-from ramify.estimators.parameters import InvalidParameterError, Parameter, documented
+from ramify.estimators.parameters import InvalidParameterError, Parameter, documented, is_int
 from ramify.estimators.rule_label_sets import (
     KnownLabelSets,
-    distinct_label_sets,
     label_signs,
     normalised,
+    training_label_sets,
 )
 from ramify.estimators.rule_parameters import rule_declarations
 from ramify.estimators.rules import RuleEstimator
@@ -68,8 +68,11 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
     Notes
     -----
     Derivatives are kept in 64 bits, as dense arrays of rows by labels, also for a sparse Y; a
-    loss of whole rows takes one more number per row. With ``decoding='known_label_set'`` the
-    model holds the distinct label sets of the training rows.
+    loss of whole rows takes one more number per row.
+
+    Losses of whole rows choose among the label sets of the training rows, which the model holds.
+    A row with labels that were not observed counts as the label set that the model chooses for
+    it among those that agree with the observed ones.
 
     Examples
     --------
@@ -151,9 +154,10 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         """Make a learner set up as in section 5 of the paper.
 
         Every threshold between two values, bootstrap samples, floor(log2(p - 1) + 1) features
-        per refinement, no limit but the objective, exact systems in 64 bits. The paper tunes
-        `n_rules` (up to 10,000), `learning_rate` in {0.1, 0.3, 0.5} and `l2_regularization` in
-        {0, 0.25, 1, 4, 16, 64}.
+        per refinement, no limit but the objective, exact systems in 64 bits, label sets chosen by
+        (19) or by signs as the loss asks. The paper tunes `n_rules` (up to 10,000),
+        `learning_rate` in {0.1, 0.3, 0.5} and `l2_regularization` in {0, 0.25, 1, 4, 16, 64};
+        here they are 1000, 0.3 and 1 unless given.
 
         Parameters
         ----------
@@ -174,11 +178,19 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         """
         settings: dict[str, Any] = {
             "n_rules": 1000,
-            "max_bins": None,
-            "max_features": "log2+1",
-            "bootstrap": True,
-            "label_bins": None,
+            "learning_rate": 0.3,
+            "l2_regularization": 1.0,
+            "l1_regularization": 0.0,
             "step": "newton",
+            "label_bins": None,
+            "max_conditions": None,
+            "min_coverage": 1,
+            "max_features": "log2+1",
+            "max_bins": None,
+            "bootstrap": True,
+            "class_weight": None,
+            "early_stopping": False,
+            "decoding": "auto",
         }
         return cls(loss=loss, head=head, **{**settings, **changed})
 
@@ -223,15 +235,24 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         signs = label_signs(targets)
         settings = self._settings(data.shape)
         self._rules = self._learn(data, targets, signs, weights, settings)
-        self._label_sets = distinct_label_sets(signs, targets)
+        self._label_sets = training_label_sets(
+            signs, targets, weights, lambda: self._rules.scores(data.encoded, self._n_threads())
+        )
         self._remember(data.schema, targets.schema)
         return self
 
     def _check_combinations(self) -> None:
-        if self.label_bins is not None and self._loss().decomposable:
+        if self.label_bins is None:
+            return
+        cause = None
+        if not self._loss().is_coupled:
+            cause = f"loss={self.loss!r}; only loss='examplewise_logistic' has systems of labels"
+        elif self.head == "single" or (self.head == "partial" and is_int(self.head_size, 1, 1)):
+            cause = f"head={self.head!r}, that is, heads of a single output"
+        if cause is not None:
             raise InvalidParameterError(
-                "label_bins of RuleClassifier must be None for a loss that treats labels one by "
-                f"one; got {self.label_bins} with loss={self.loss!r}."
+                "label_bins of RuleClassifier must be None where no systems of labels are solved; "
+                f"got {self.label_bins} with {cause}."
             )
 
     def _loss(self) -> LabelLoss:
@@ -277,8 +298,8 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
 
-        With a loss of whole rows and known label sets, those of the label sets are added up for
-        each label; otherwise each label's score gives its own.
+        With a loss of whole rows, those of the known label sets are added up for each label;
+        otherwise each label's score gives its own.
 
         Parameters
         ----------
@@ -328,10 +349,8 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
             rule = "known_label_set" if self._has_joint() else "threshold"
         if targets.kind != "multilabel" or rule == "threshold":
             return decode_classes(targets, self._probabilities(scores, by_label=True))
-        if rule == "known_label_set" and len(self._label_sets):
+        if rule == "known_label_set":
             chosen = self._known().best(scores)
-        elif rule == "known_label_set":  # no training row was observed whole
-            return decode_classes(targets, self._probabilities(scores, by_label=True))
         elif self._has_joint():
             decoder = decoding.resolve(rule)
             parts = [
@@ -345,7 +364,7 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
 
     def _has_joint(self) -> bool:
         """Whether whole label sets have probabilities, rather than labels."""
-        return not self._loss().decomposable and len(self._label_sets) > 0
+        return not self._loss().decomposable
 
     def _known(self) -> KnownLabelSets:
         return KnownLabelSets(self._loss(), self._label_sets)

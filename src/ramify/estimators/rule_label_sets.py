@@ -1,14 +1,19 @@
-"""Labels as signs, and the label sets that a rule learner has seen."""
+"""Labels as signs, and the label sets that a rule learner has seen.
+
+A training row whose labels were observed in part agrees with many label sets. It counts as the one
+that the fitted model would choose for it; otherwise predictions would be confined to the label
+sets of the few rows that happen to be observed whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.ingest import Targets
+from ramify.ingest import Targets, TargetSchema
 from ramify.training import LabelLoss
 
 #: Entries of the losses of label sets that are held at a time.
@@ -47,16 +52,64 @@ class KnownLabelSets:
 
 def label_signs(targets: Targets) -> NDArray[np.float64]:
     """Turn 0 and 1 into -1 and +1, dense."""
-    values: Any = targets.values
-    dense = values if isinstance(values, np.ndarray) else values.toarray()
-    return np.asarray(2.0 * dense - 1.0)
+    return 2.0 * targets.dense_values() - 1.0
 
 
-def distinct_label_sets(signs: NDArray[np.float64], targets: Targets) -> NDArray[np.bool_]:
-    """Give the distinct label sets of the rows that are observed whole."""
-    whole = signs if targets.observed is None else signs[targets.observed.all(axis=1)]
-    first = np.unique(np.packbits(whole > 0, axis=1), axis=0, return_index=True)[1]
-    return np.asarray(whole[np.sort(first)] > 0)
+def training_label_sets(
+    signs: NDArray[np.float64],
+    targets: Targets,
+    weights: NDArray[np.float64] | None,
+    score: Callable[[], NDArray[np.float64]],
+) -> NDArray[np.bool_]:
+    """Give the distinct label sets of the training rows.
+
+    Labels that were not observed, or have no weight, are completed by the row's own scores: of
+    all label sets that agree with what was observed, the one of least loss. Rows without any
+    observed label are left out.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (n_rows, n_channels)
+    targets : Targets
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
+    score : callable
+        Gives the scores of the training rows, of shape (n_rows, n_channels), if need be.
+
+    Returns
+    -------
+    ndarray of shape (n_sets, n_channels), bool
+        In the order in which they first occur.
+    """
+    sets = signs > 0
+    counts = _counted(targets.observed, weights)
+    if counts is not None:
+        is_known = counts.any(axis=1)
+        if not counts[is_known].all():
+            sets = np.where(counts, sets, _likeliest(score(), targets.schema))
+        sets = sets[is_known]
+    first = np.unique(np.packbits(sets, axis=1), axis=0, return_index=True)[1]
+    return np.asarray(sets[np.sort(first)])
+
+
+def _counted(
+    observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None
+) -> NDArray[np.bool_] | None:
+    """Tell which entries were observed and have a weight; None if all."""
+    if weights is None:
+        return observed
+    positive = weights > 0 if weights.ndim == 2 else (weights > 0)[:, None]
+    return positive if observed is None else observed & positive
+
+
+def _likeliest(scores: NDArray[np.float64], schema: TargetSchema) -> NDArray[np.bool_]:
+    """Decide every label by the sign of its score, and every output with classes for one."""
+    if schema.kind in ("binary", "multilabel"):
+        return np.asarray(scores > 0)
+    sets = np.zeros(scores.shape, dtype=np.bool_)
+    rows = np.arange(len(scores))
+    for start, stop in itertools.pairwise(schema.channel_offsets.tolist()):
+        sets[rows, start + scores[:, start:stop].argmax(axis=1)] = True
+    return sets
 
 
 def normalised(

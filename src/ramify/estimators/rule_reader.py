@@ -18,8 +18,9 @@ class RuleReader:
     ----------
     model : RuleClassifier or RuleRegressor
         Fitted.
-    decimals : int, default=4
-        Significant digits in sentences.
+    digits : int, default=4
+        Fewest significant digits of thresholds in sentences; there are more where fewer would
+        move a training value to the other side.
 
     Attributes
     ----------
@@ -29,11 +30,11 @@ class RuleReader:
         One per channel: the output's name, with ``=class`` if the output has classes.
     """
 
-    def __init__(self, model: Any, decimals: int = 4) -> None:
+    def __init__(self, model: Any, digits: int = 4) -> None:
         check_is_fitted(model)
         self.rules: RuleSet = model._rules
         self._categories = model._features.categories
-        self._decimals = decimals
+        self._digits = digits
         names = model._features.names
         n_features = int(model.n_features_in_)
         self.feature_names = [f"x{j}" for j in range(n_features)] if names is None else list(names)
@@ -65,31 +66,36 @@ class RuleReader:
         return " and ".join(self._merged(t)) or "always"
 
     def _merged(self, t: int) -> list[str]:
-        low: dict[str, float] = {}
-        high: dict[str, float] = {}
+        low: dict[str, tuple[float, str]] = {}
+        high: dict[str, tuple[float, str]] = {}
         parts: dict[str, None] = {}  # an ordered set
-        for name, operator, value in self.conditions(t):
+        digits = self._rule_digits(t)
+        for (feature, operator, value), n_digits in zip(self.conditions(t), digits):
+            name = one_line(feature)
             if operator == ">":
-                low[name] = max(value, low.get(name, -np.inf))
+                known = low.get(name, (-np.inf, "-inf"))
+                low[name] = max((value, f"{value:.{n_digits}g}"), known)
             elif operator == "<=":
-                high[name] = min(value, high.get(name, np.inf))
+                known = high.get(name, (np.inf, "inf"))
+                high[name] = min((value, f"{value:.{n_digits}g}"), known)
             elif value is None:
                 parts[f"{name} {operator}"] = None
             else:
-                parts[f"{name} {operator} {value}"] = None
+                parts[f"{name} {operator} {one_line(str(value))}"] = None
         for name in dict.fromkeys([*low, *high]):
             if name in low and name in high:
-                text = f"{self.number(low[name])} < {name} <= {self.number(high[name])}"
+                text = f"{low[name][1]} < {name} <= {high[name][1]}"
             elif name in low:
-                text = f"{name} > {self.number(low[name])}"
+                text = f"{name} > {low[name][1]}"
             else:
-                text = f"{name} <= {self.number(high[name])}"
+                text = f"{name} <= {high[name][1]}"
             parts[text] = None
         return list(parts)
 
-    def number(self, value: float) -> str:
-        """Write a number with a few significant digits."""
-        return f"{value:.{self._decimals}g}"
+    def _rule_digits(self, t: int) -> list[int]:
+        """Count the significant digits to write of each condition's threshold."""
+        body = slice(int(self.rules.body_offsets[t]), int(self.rules.body_offsets[t + 1]))
+        return [max(self._digits, n) for n in self.rules.digits[body].tolist()]
 
     def head(self, t: int) -> dict[str, float]:
         """Give the scores of rule t by the names of outputs."""
@@ -99,7 +105,7 @@ class RuleReader:
     def head_text(self, t: int, max_outputs: int = 5) -> str:
         """Write the head of rule t, largest scores first."""
         scores = sorted(self.head(t).items(), key=lambda item: -abs(item[1]))
-        shown = [f"{name} {score:+.3g}" for name, score in scores[:max_outputs]]
+        shown = [f"{one_line(name)} {score:+.3g}" for name, score in scores[:max_outputs]]
         if len(scores) > max_outputs:
             shown.append(f"and {len(scores) - max_outputs} more")
         return ", ".join(shown) or "nothing"
@@ -124,6 +130,11 @@ class RuleReader:
                 "`pip install 'ramify[readers]'`, or use ramify.inspection.rules_text."
             ) from error
         return pd.DataFrame(lines, columns=columns)
+
+
+def one_line(text: str) -> str:
+    """Escape line breaks and other characters that do not print."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
 def rule_table(reader: RuleReader) -> Any:

@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 from ramify.estimators.parameters import Parameter, documented
 from ramify.estimators.rule_parameters import rule_declarations
 from ramify.estimators.rules import RuleEstimator
-from ramify.ingest import Targets, ingest_regression_targets
+from ramify.ingest import ingest_regression_targets
 from ramify.model import RuleSet
 from ramify.model.arrays import expect_array
 from ramify.training import NUMBER_LOSSES, Huber, RuleLoss, RuleTargets
@@ -136,7 +136,7 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
         targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "They are predicted as 0.")
         weights = self._read_weights(sample_weight, targets)
-        values = _dense(targets)
+        values = targets.dense_values()
         self._centre, self._unit = _standard_units(
             values, targets.observed, weights, bool(self.normalize_outputs)
         )
@@ -188,7 +188,7 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
     def _pruning_targets(self, y: Any, n_rows: int) -> RuleTargets:
         targets = ingest_regression_targets(y, n_rows, estimator_name=type(self).__name__)
         self._check_same_outputs(targets.schema)
-        return RuleTargets((_dense(targets) - self._centre) / self._unit, targets.observed)
+        return RuleTargets((targets.dense_values() - self._centre) / self._unit, targets.observed)
 
     def _unit_rules(self) -> NDArray[np.float64]:
         heads = self._rules.heads()
@@ -212,11 +212,6 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
         if estimator._unit.min() <= 0:
             raise ValueError("Expected units of outputs above 0.")
         return estimator
-
-
-def _dense(targets: Targets) -> NDArray[np.float64]:
-    values: Any = targets.values
-    return np.asarray(values if isinstance(values, np.ndarray) else values.toarray())
 
 
 def _standard_units(

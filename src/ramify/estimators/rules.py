@@ -20,6 +20,7 @@ from ramify.training import (
     RuleSettings,
     RuleTargets,
     TrainingData,
+    finish_rules,
     progress_bar,
 )
 
@@ -63,7 +64,7 @@ class RuleEstimator(MultiOutputEstimator):
         with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
             rules = learner.learn(data.shape[1], rng, advance)
         self.validation_losses_ = np.array(learner.losses)
-        return rules
+        return finish_rules(rules, training.features, float(np.abs(values).max()))
 
     def _settings(self, shape: tuple[int, int]) -> RuleSettings:
         n_rows, n_features = shape

@@ -42,6 +42,11 @@ class Targets:
     values: NDArray[np.float64] | CSR
     observed: NDArray[np.bool_] | None
 
+    def dense_values(self) -> NDArray[np.float64]:
+        """Give the values as an array; of a sparse Y, a copy."""
+        values = self.values
+        return values if isinstance(values, np.ndarray) else values.toarray()
+
     def at(self, rows: NDArray[Any]) -> Targets:
         """Give the targets of some rows."""
         observed = None if self.observed is None else self.observed[rows]

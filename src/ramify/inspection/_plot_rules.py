@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ramify.estimators.rule_reader import one_line
 from ramify.inspection._matplotlib import require_pyplot
-from ramify.inspection._rules import check_rules
+from ramify.inspection._rules import check_count, check_rules
 
 #: Letters in a line of a body, and lines; what does not fit is cut off.
 _LINE, _MAX_LINES = 58, 2
@@ -36,6 +37,8 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     matplotlib Axes
     """
     reader = check_rules(model)
+    check_count(max_rules, "max_rules", 1)
+    check_count(max_outputs, "max_outputs", 1)
     plt = require_pyplot()
     rules = reader.rules
     order = np.argsort(-rules.gain[1:], kind="stable")[:max_rules] + 1
@@ -53,10 +56,16 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     labels = []
     for t in order.tolist():
         text = f"{support[t]:.1%}: {reader.body(t)}"
-        labels.append(textwrap.fill(text, _LINE, max_lines=_MAX_LINES, placeholder=" ..."))
+        lines = textwrap.fill(text, _LINE, max_lines=_MAX_LINES, placeholder=" ...")
+        labels.append(_plain(lines))
     ax.set_yticks(range(order.size), labels, fontsize="small")
-    names = [reader.value_names[k] for k in outputs.tolist()]
+    names = [_plain(one_line(reader.value_names[k])) for k in outputs.tolist()]
     ax.set_xticks(range(outputs.size), names, rotation=60, ha="right", fontsize="small")
     ax.set_title("Scores of the rules with the largest gains", loc="right", fontsize="medium")
     ax.figure.colorbar(image, ax=ax, label="score")
     return ax
+
+
+def _plain(text: str) -> str:
+    """Keep matplotlib from reading a formula between dollar signs."""
+    return text.replace("$", r"\$")

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from ramify.estimators import RuleClassifier, RuleRegressor
+from ramify.estimators.parameters import is_int
 from ramify.estimators.rule_reader import RuleReader
+from ramify.model import MOST_DIGITS
 
 
-def check_rules(model: Any) -> RuleReader:
+def check_rules(model: Any, digits: int = 4) -> RuleReader:
     """Raise a TypeError unless the model is a rule learner; give its reader."""
     if not isinstance(model, RuleClassifier | RuleRegressor):
         raise TypeError(
             "model must be a fitted RuleClassifier or RuleRegressor of ramify; got "
             f"{type(model).__name__}."
         )
-    return RuleReader(model)
+    return RuleReader(model, digits)
 
 
-def rules_text(model: Any, *, max_rules: int | None = None, max_outputs: int = 5) -> str:
+def check_count(value: Any, name: str, low: int, high: int | None = None) -> None:
+    """Raise a ValueError unless the value is an integer within limits."""
+    if not is_int(value, low, high):
+        expected = f">= {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {expected}; got {value!r:.80}.")
+
+
+def rules_text(
+    model: Any, *, max_rules: int | None = None, max_outputs: int = 5, digits: int = 4
+) -> str:
     """Write rules as text, one per line, in the order in which they were learnt.
 
     Parameters
@@ -30,10 +42,19 @@ def rules_text(model: Any, *, max_rules: int | None = None, max_outputs: int = 5
         Number of rules to write; all by default.
     max_outputs : int, default=5
         Scores to write per head, largest first; the others are counted.
+    digits : int, default=4
+        Fewest significant digits of thresholds, from 1 to 17. A threshold has more where fewer
+        would move a training value to its other side, so that a sentence holds for the training
+        rows that its rule covers, and for no others.
 
     Returns
     -------
     str
+
+    Notes
+    -----
+    No comparison holds for a missing value, ``!=`` included; and categories that `fit` has not
+    seen are missing.
 
     Examples
     --------
@@ -46,7 +67,11 @@ def rules_text(model: Any, *, max_rules: int | None = None, max_outputs: int = 5
     0: always -> y +0.5 (8 rows)
     1: x0 > 3.5 -> y +0.5 (4 rows)
     """
-    reader = check_rules(model)
+    reader = check_rules(model, digits)
+    check_count(max_outputs, "max_outputs", 0)
+    check_count(digits, "digits", 1, MOST_DIGITS)
+    if max_rules is not None:
+        check_count(max_rules, "max_rules", 0)
     n_rules = reader.rules.n_rules
     shown = n_rules if max_rules is None else min(max_rules, n_rules)
     lines = [
@@ -73,7 +98,13 @@ def rules_json(model: Any, *, indent: int | None = None) -> str:
     -------
     str
         A list of objects with the keys ``body`` (a list of feature, operator and value),
-        ``head`` (score by output), ``coverage``, ``support`` and ``gain``.
+        ``head`` (score by output), ``coverage``, ``support`` and ``gain``. Thresholds are exact;
+        one that is infinite is the string ``"-inf"``, as JSON has no such number.
+
+    Notes
+    -----
+    No comparison holds for a missing value, ``!=`` included; and categories that `fit` has not
+    seen are missing.
 
     Examples
     --------
@@ -91,7 +122,7 @@ def rules_json(model: Any, *, indent: int | None = None) -> str:
     rules = [
         {
             "body": [
-                {"feature": feature, "operator": operator, "value": value}
+                {"feature": feature, "operator": operator, "value": _json_value(value)}
                 for feature, operator, value in reader.conditions(t)
             ],
             "head": reader.head(t),
@@ -101,4 +132,8 @@ def rules_json(model: Any, *, indent: int | None = None) -> str:
         }
         for t in range(reader.rules.n_rules)
     ]
-    return json.dumps(rules, indent=indent)
+    return json.dumps(rules, indent=indent, allow_nan=False)
+
+
+def _json_value(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -12,7 +12,7 @@ from ramify.model.label_graph import LabelGraph
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
 from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
-from ramify.model.rules import OPERATORS, Rule, RuleSet
+from ramify.model.rules import MOST_DIGITS, OPERATORS, Rule, RuleSet
 from ramify.model.storage import ModelFileError, read_model, write_model
 from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
 from ramify.model.trees import Trees, apply_trees
@@ -20,6 +20,7 @@ from ramify.model.trees import Trees, apply_trees
 __all__ = [
     "EXPLICIT",
     "KERNELS",
+    "MOST_DIGITS",
     "OPERATORS",
     "STRUCTURE_DTYPES",
     "Aggregation",

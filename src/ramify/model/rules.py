@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Operators of conditions, by their number in the arrays. No comparison with a missing value
 #: holds.
 OPERATORS = ("<=", ">", "=", "!=", "is missing", "is known")
+#: Significant digits that tell any two numbers apart.
+MOST_DIGITS = 17
 #: Entries of a dense block of X.
 _BLOCK_ENTRIES = 2**22
 
@@ -41,6 +43,9 @@ class Rule:
         Training rows that it covers.
     gain : float
         What its head takes off the quadratic objective (14) on them, before shrinkage.
+    digits : ndarray of shape (n_conditions,), uint8, or None
+        Significant digits that keep a threshold between its neighbours among the training
+        values; None if they are not known.
     """
 
     feature: NDArray[np.int32]
@@ -50,6 +55,7 @@ class Rule:
     score: NDArray[np.float64]
     coverage: int
     gain: float
+    digits: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +64,17 @@ class RuleSet:
 
     Attributes
     ----------
-    n_features, n_channels, n_train : int
+    n_features, n_channels : int
+    n_train : int
+        Rows that rules were learnt from: what the default rule covers.
     body_offsets : ndarray of shape (n_rules + 1,), int64
     feature : ndarray of shape (n_conditions,), int32
     operator : ndarray of shape (n_conditions,), uint8
         Positions in `OPERATORS`.
     value : ndarray of shape (n_conditions,), float64
         Thresholds; codes of categories.
+    digits : ndarray of shape (n_conditions,), uint8
+        Significant digits with which a threshold is to be written.
     head_offsets : ndarray of shape (n_rules + 1,), int64
     output : ndarray of shape (n_scores,), int32
     score : ndarray of shape (n_scores,), float64
@@ -79,6 +89,7 @@ class RuleSet:
     feature: NDArray[np.int32]
     operator: NDArray[np.uint8]
     value: NDArray[np.float64]
+    digits: NDArray[np.uint8]
     head_offsets: NDArray[np.int64]
     output: NDArray[np.int32]
     score: NDArray[np.float64]
@@ -105,6 +116,10 @@ class RuleSet:
             sizes = [getattr(rule, name).size for rule in rules]
             return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
+        digits = [
+            np.full(rule.feature.size, MOST_DIGITS) if rule.digits is None else rule.digits
+            for rule in rules
+        ]
         return cls(
             n_features=n_features,
             n_channels=n_channels,
@@ -113,6 +128,7 @@ class RuleSet:
             feature=joined("feature", np.int32),
             operator=joined("operator", np.uint8),
             value=joined("value", np.float64),
+            digits=np.concatenate([np.zeros(0), *digits]).astype(np.uint8),
             head_offsets=offsets("output"),
             output=joined("output", np.int32),
             score=joined("score", np.float64),
@@ -137,6 +153,7 @@ class RuleSet:
             self.score[head],
             int(self.coverage[t]),
             float(self.gain[t]),
+            self.digits[body],
         )
 
     def take(self, rules: Sequence[int] | NDArray[Any]) -> RuleSet:
@@ -222,6 +239,7 @@ class RuleSet:
             "feature": self.feature,
             "operator": self.operator,
             "value": self.value,
+            "digits": self.digits,
             "head_offsets": self.head_offsets,
             "output": self.output,
             "score": self.score,
@@ -247,6 +265,7 @@ class RuleSet:
             "feature": np.int32,
             "operator": np.uint8,
             "value": np.float64,
+            "digits": np.uint8,
             "head_offsets": np.int64,
             "output": np.int32,
             "score": np.float64,
@@ -264,7 +283,7 @@ class RuleSet:
         expect_offsets(self.head_offsets, n_rules, self.output.size, "head_offsets", least=0)
         if n_rules < 1 or self.coverage.size != n_rules or self.gain.size != n_rules:
             raise ValueError("Expected the coverage and gain of at least one rule.")
-        for name in ("operator", "value"):
+        for name in ("operator", "value", "digits"):
             if getattr(self, name).size != self.feature.size:
                 raise ValueError(f"Expected one {name} per condition.")
         if self.score.size != self.output.size:
@@ -274,3 +293,9 @@ class RuleSet:
         expect_below(self.output, self.n_channels, "output")
         if not np.isfinite(self.score).all() or np.isnan(self.value).any():
             raise ValueError("Expected finite scores and thresholds that are numbers.")
+        if self.digits.size and (self.digits.min() < 1 or self.digits.max() > MOST_DIGITS):
+            raise ValueError(f"Expected digits from 1 to {MOST_DIGITS}.")
+        if not np.isfinite(self.gain).all():
+            raise ValueError("Expected finite gains.")
+        if self.coverage.min() < 0 or self.coverage.max() > self.n_train:
+            raise ValueError(f"Expected coverages from 0 to {self.n_train} training rows.")

@@ -31,6 +31,7 @@ from ramify.training.out_of_bag import OutOfBag, predict_out_of_bag
 from ramify.training.progress import progress_bar
 from ramify.training.pruning import F_TEST_LEVELS
 from ramify.training.rule_entry_losses import Huber
+from ramify.training.rule_finishing import finish_rules
 from ramify.training.rule_loss_base import LabelLoss, RuleLoss, RuleTargets
 from ramify.training.rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 from ramify.training.rules import RuleLearner, RuleSettings
@@ -72,6 +73,7 @@ __all__ = [
     "channel_scores",
     "choose_projection",
     "cross_validated_level",
+    "finish_rules",
     "fit_members",
     "fit_tree",
     "operator_of",

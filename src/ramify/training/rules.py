@@ -122,8 +122,7 @@ class RuleLearner:
             advance()
         if self.losses:
             del rules[int(np.argmin(self.losses)) + 1 :]
-        n_rows, n_channels = self.scores.shape
-        return RuleSet.build(rules, n_features, n_channels, n_rows)
+        return RuleSet.build(rules, n_features, self.scores.shape[1], int(self._usable.sum()))
 
     def _is_over(self) -> bool:
         patience = self._settings.n_iter_no_change

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ramify._spelling import did_you_mean
 from ramify.estimators.parameters import _boosting, _graphs, _rules, _shared, _trees
-from ramify.estimators.parameters._checks import Parameter
+from ramify.estimators.parameters._checks import Parameter, is_int, is_real
 from ramify.estimators.parameters._graphs import GRAPH_AGGREGATION
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "declaration_of",
     "defaults",
     "documented",
+    "is_int",
+    "is_real",
 ]
 
 T = TypeVar("T", bound=type)

@@ -51,7 +51,7 @@ PARAMETERS: dict[str, Parameter] = {
         "int or None",
         "Approximate the search for conditions, for many labels and a loss of whole rows: labels\n"
         "whose scores would be alike share one, in this many bins for either sign. Heads are\n"
-        "exact in any case. None: exact search.",
+        "exact in any case. None: exact search. Not for heads of a single output.",
         lambda v: v is None or is_int(v, 1),
         "None or an integer >= 1",
     ),
@@ -63,13 +63,16 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "min_coverage": Parameter(
         "int or float",
-        "Fewest rows of the sample that a rule covers; a float is a fraction of the rows.",
+        "Fewest rows of its sample that a rule covers, however often each was drawn; a float is\n"
+        "a fraction of the rows.",
         lambda v: count_or_fraction(v, 1),
         "an integer >= 1 or a fraction in (0, 1]",
     ),
     "l1_regularization": Parameter(
         "float",
-        "Penalty of absolute scores: sums of gradients are moved towards zero by it.",
+        "Penalty of absolute scores: sums of gradients are moved towards zero by it. That is the\n"
+        "least of the penalised objective where labels do not depend on each other, and near it\n"
+        "for ``loss='examplewise_logistic'``.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
     ),
