@@ -85,3 +85,37 @@ def test_labels_with_gaps_and_constants_race(loss):
     model = BoostingClassifier(loss=loss, n_estimators=10, random_state=0).fit(X, Y)
     assert model.predict_proba(X).shape == Y.shape
     assert loss != "examplewise_logistic" or model.projection_ != RoundRobin()
+
+
+#: Mostly noise: a model of many rounds is worse than one of few.
+FAINT = X[:, :3] + 2.0 * RNG.normal(size=(240, 3))
+
+
+def test_rounds_end_where_the_race_saw_the_loss_rise():
+    model = fitted(FAINT, n_estimators=200)
+    assert 1 <= model.n_estimators_ < 200
+    assert len(model.history_["train_loss"]) == model.n_estimators_
+    n_rounds = model.n_estimators_
+    same = fitted(FAINT, n_estimators=n_rounds, projection=model.projection_, early_stopping=False)
+    assert_array_equal(model.predict(X), same.predict(X))
+
+
+def test_fewer_rounds_than_the_limit_are_not_touched():
+    limit = fitted(FAINT, n_estimators=200).n_estimators_
+    # A race of so few rounds sees nothing rise.
+    assert fitted(FAINT, n_estimators=2).n_estimators_ == 2
+    assert fitted(FAINT, n_estimators=limit).n_estimators_ <= limit
+
+
+@pytest.mark.parametrize(
+    "asked", [{"early_stopping": False}, {"projection": None}, {"warm_start": True}]
+)
+def test_all_rounds_are_there_if_asked_for(asked):
+    assert fitted(FAINT, n_estimators=200, **asked).n_estimators_ == 200
+
+
+def test_stopping_by_chance_is_no_choice():
+    with pytest.raises(ValueError, match="must be True, False or 'auto'"):
+        fitted(FAINT, early_stopping="sometimes")
+    with pytest.raises(ValueError, match="must be True or False"):
+        ramify.RuleRegressor(early_stopping="auto").fit(X, FAINT)

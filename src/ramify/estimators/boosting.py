@@ -28,6 +28,7 @@ from ramify.training import (
     BoostingLoop,
     BoostingProgress,
     BoostingSettings,
+    ChosenView,
     FactoredBooster,
     ModelBooster,
     StoppingRule,
@@ -65,23 +66,30 @@ class BoostingEstimator(MultiOutputEstimator):
         check_combinations(self, loss, targets)
         old = self._start(data, targets)
         training, held_out = self._training_data(data, targets, weights, eval_set)
-        booster = self._booster(training, self._settings(data, loss, training))
+        settings, most_rounds = self._settings(data, loss, training)
+        booster = self._booster(training, settings)
         self._loss, units = loss, booster.units
         self._shift, self._scale = units.shift, units.scale
         self._remember(data.schema, targets.schema)
         validation = self._validation(booster, held_out, training.targets)
-        rule = StoppingRule(self.n_iter_no_change if self.early_stopping else None)
-        with progress_bar(type(self).__name__, self.n_estimators, self.verbose) as advance:
+        rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
+        n_rounds = min(self.n_estimators, most_rounds or self.n_estimators)
+        with progress_bar(type(self).__name__, n_rounds, self.verbose) as advance:
             loop = BoostingLoop(booster, validation, rule, callbacks, advance)
-            model = loop.run(self.n_estimators, old)
+            model = loop.run(n_rounds, old)
         assert model is not None
         self._trees_per_stage = booster.n_trees_per_stage
         self._model = model
         self._remember_history(loop.history, goes_on=old is not None)
 
+    @property
+    def _stops_early(self) -> bool:
+        """Whether validation rows decide when to stop; 'auto' leaves that to the trial fits."""
+        return not isinstance(self.early_stopping, str) and bool(self.early_stopping)
+
     def _booster(self, training: TrainingData, settings: BoostingSettings) -> Booster:
         if boosting_checks.raw_bytes(training.targets) > boosting_checks.LARGEST_RAW_BYTES:
-            if self.early_stopping or self.eval_metric is not None:
+            if self._stops_early or self.eval_metric is not None:
                 raise ValueError(
                     "So many sparse outputs are boosted without raw predictions, and thus "
                     "without validation: use early_stopping=False and eval_metric=None."
@@ -101,22 +109,28 @@ class BoostingEstimator(MultiOutputEstimator):
 
     def _settings(
         self, data: BinnedData, loss: losses.Loss, training: TrainingData
-    ) -> BoostingSettings:
+    ) -> tuple[BoostingSettings, int | None]:
+        """Give the settings, and a limit of rounds if the trial fits of a view showed one."""
         is_auto = isinstance(self.projection, str) and self.projection == "auto"
         settings = self._settings_without_view(data, loss)
+        most_rounds = None
         if not (self.warm_start and hasattr(self, "_model")):
-            given = None if is_auto else projections.resolve(self.projection)
-            self.projection_ = self._automatic_view(settings, training) if is_auto else given
-        return replace(settings, tree=replace(settings.tree, projection=self.projection_))
+            if is_auto:
+                chosen = self._automatic_view(settings, training)
+            else:
+                chosen = ChosenView(projections.resolve(self.projection))
+            self.projection_ = chosen.projection
+            if isinstance(self.early_stopping, str) and not self.warm_start:
+                most_rounds = chosen.most_rounds
+        tree = replace(settings.tree, projection=self.projection_)
+        return replace(settings, tree=tree), most_rounds
 
-    def _automatic_view(
-        self, settings: BoostingSettings, training: TrainingData
-    ) -> projections.Projection | None:
+    def _automatic_view(self, settings: BoostingSettings, training: TrainingData) -> ChosenView:
         """Choose the view by a race, where all views are possible."""
         if self.leaf_fit == "linear":
-            return projections.Gaussian(n_components=1)
+            return ChosenView(projections.Gaussian(n_components=1))
         if self.estimator is not None:  # other models have no leaves, and see all outputs
-            return None
+            return ChosenView(None)
         return choose_projection(
             training, settings, self._entropy, self._n_threads(), self.n_estimators
         )
@@ -166,7 +180,7 @@ class BoostingEstimator(MultiOutputEstimator):
         held_out = None
         if eval_set is not None:
             held_out = self._read_eval_set(data, targets, eval_set)
-        elif self.early_stopping:
+        elif self._stops_early:
             kept, aside = self._split(data.n_rows)
             held_out = encoded[aside], targets.at(aside)
             features, encoded, targets = features.at(kept), encoded[kept], targets.at(kept)

@@ -95,7 +95,7 @@ class BoostingClassifier(ClassifierMixin, LabelDecoding, BoostingEstimator):
         monotonic_cst: Any = None,
         estimator: Any = None,
         class_weight: Any = None,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         eval_metric: str | Callable[..., float] | None = None,

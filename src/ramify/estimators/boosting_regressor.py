@@ -83,7 +83,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         monotonic_cst: Any = None,
         estimator: Any = None,
         normalize_outputs: bool = True,
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         eval_metric: str | Callable[..., float] | None = None,

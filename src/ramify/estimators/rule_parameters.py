@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ramify.estimators.parameters import PARAMETERS, Parameter
+from ramify.estimators.parameters._checks import is_bool
 
 
 def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:
@@ -41,10 +42,12 @@ def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Paramet
             "Whether each rule is refined on a bootstrap sample of the rows, or on all of them;\n"
             "its head is fitted to all rows it covers in any case.",
         ),
-        "early_stopping": documented_as(
-            "early_stopping",
+        "early_stopping": Parameter(
+            "bool",
             "Whether to stop when ``n_iter_no_change`` rules have not lowered the loss of\n"
             "held-out rows; rules after the least loss are dropped.",
+            is_bool,
+            "True or False",
         ),
         "validation_fraction": documented_as(
             "validation_fraction", "Share of the rows to hold out for early stopping."

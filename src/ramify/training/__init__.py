@@ -11,7 +11,7 @@ from ramify.training.boosting_loop import (
     Validation,
 )
 from ramify.training.boosting_models import ModelBooster
-from ramify.training.boosting_race import choose_projection
+from ramify.training.boosting_race import ChosenView, choose_projection
 from ramify.training.boosting_units import Units
 from ramify.training.calibration import channel_scores, probabilities
 from ramify.training.data import TrainingData
@@ -46,6 +46,7 @@ __all__ = [
     "BoostingLoop",
     "BoostingProgress",
     "BoostingSettings",
+    "ChosenView",
     "Combination",
     "ConsensusCompletion",
     "FactoredBooster",

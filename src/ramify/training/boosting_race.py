@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,25 @@ _JUDGES = 4
 _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
 _MOST_SINGLE_OUTPUTS = 64
+#: How many times as many rounds as were best in the race are worth while. Rankings of labels go on
+#: getting better after the loss has begun to rise, and all rows bear more rounds than some.
+_MORE_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class ChosenView:
+    """What the race has shown.
+
+    Attributes
+    ----------
+    projection : Projection or None
+        The view whose model predicted best; None: all outputs.
+    most_rounds : int or None
+        Rounds after which its model would only get worse; None: that was not seen.
+    """
+
+    projection: Projection | None
+    most_rounds: int | None = None
 
 
 def choose_projection(
@@ -33,7 +53,7 @@ def choose_projection(
     entropy: Sequence[int],
     n_threads: int,
     n_estimators: int,
-) -> Projection | None:
+) -> ChosenView:
     """Find the view whose model predicts rows that were set aside best.
 
     Parameters
@@ -47,15 +67,14 @@ def choose_projection(
 
     Returns
     -------
-    Projection or None
-        None: all outputs.
+    ChosenView
     """
     n_outputs = data.targets.schema.n_outputs
     rows = data.weighted_rows
     if data.targets.schema.n_channels == 1:
-        return None
+        return ChosenView(None)
     if rows.size < _LEAST_ROWS:
-        return Adaptive()
+        return ChosenView(Adaptive())
     candidates: list[Projection | None] = [Adaptive(), Gaussian(n_components=1), None]
     is_joint = settings.loss.is_joint_over_outputs
     if 1 < n_outputs <= _MOST_SINGLE_OUTPUTS and not is_joint:
@@ -64,12 +83,17 @@ def choose_projection(
     n_judges = order.size // _JUDGES
     judges, kept = np.sort(rows[order[:n_judges]]), np.sort(rows[order[n_judges:]])
     part = _part(data, kept)
-    losses = [
-        _least_loss(part, data, judges, _with(settings, candidate), entropy, n_threads, limit)
+    results = [
+        _run(part, data, judges, _with(settings, candidate), entropy, n_threads, limit)
         for candidate in candidates
         for limit in [min(n_estimators, _rounds(candidate))]
     ]
-    return candidates[int(np.argmin(losses))]
+    winner = int(np.argmin([loss for loss, _ in results]))
+    best_at = results[winner][1]
+    if best_at is None:
+        return ChosenView(candidates[winner])
+    share = rows.size / order.size
+    return ChosenView(candidates[winner], math.ceil(_MORE_ROUNDS * share * best_at))
 
 
 def _rounds(candidate: Projection | None) -> int:
@@ -90,7 +114,7 @@ def _part(data: TrainingData, rows: NDArray[np.int32]) -> TrainingData:
     )
 
 
-def _least_loss(
+def _run(
     part: TrainingData,
     data: TrainingData,
     judges: NDArray[np.int32],
@@ -98,12 +122,16 @@ def _least_loss(
     entropy: Sequence[int],
     n_threads: int,
     n_estimators: int,
-) -> float:
-    """Give the smallest mean loss of the judges on the way of a fit."""
+) -> tuple[float, int | None]:
+    """Give the least mean loss of the judges, and its round if the loss has risen since."""
     booster = Booster(part, settings, entropy, n_threads)
     targets = booster.units.loss_targets(part, data.targets.at(judges))
     validation = Validation(data.encoded[judges], targets)
     rule = StoppingRule(_PATIENCE)
     loop = BoostingLoop(booster, validation, rule, (), lambda **_: None)
     loop.run(n_estimators)
-    return float(np.nanmin(loop.history["validation_loss"]))
+    losses = loop.history["validation_loss"]
+    if not np.isfinite(losses).any():
+        return np.inf, None
+    best_at = int(np.nanargmin(losses)) + 1
+    return float(losses[best_at - 1]), best_at if len(losses) < n_estimators else None
