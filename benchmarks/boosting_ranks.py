@@ -214,13 +214,14 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--cap", type=float, default=40.0)
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--only-table", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     runs = Runs("boosting_ranks")
     for fold in range(0 if options.only_table else options.folds):
         for name in options.data:
-            for method in METHODS:
+            for method in options.methods:
                 key = {"data": name, "method": method, "rows": options.rows, "fold": fold}
                 runs.measure(
                     key,
