@@ -3,9 +3,9 @@
 Macro-r2 of single-target boosting (st-gbrt), Algorithms 2 (gbmort), 4 (gbrt-relabel-rpo) and 3
 (gbrt-rpo) with one sub-sampled output per round, and an oracle that knows the structure
 (artificial-gbrt), on the three friedman1 problems; with ``--noise`` 16 further targets that tell
-nothing (the oracle predicts their mean), and the macro-r2 over the 16 real ones ("half"). As in the paper, a fifth of the 300
-training rows chooses the settings and is not trained on again, and Student's paired t-test
-compares two methods over the repeats.
+nothing (the oracle predicts their mean), and the macro-r2 over the 16 real ones ("half"). As in
+the paper, a fifth of the 300 training rows chooses the settings and is not trained on again, and
+Student's paired t-test compares two methods over the repeats.
 
 The grid is smaller than the paper's: learning rate 0.1, all features at every node, the squared
 loss, trees of 2, 4 or 8 leaves, up to 4,000 rounds (500 trees per output for st-gbrt) instead of
