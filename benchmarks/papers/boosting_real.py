@@ -9,8 +9,8 @@ paper's grid has 490. A fit of a setting ends after ``--seconds`` processor seco
 or 100 rounds (20 for one tree per output) without a better loss on the rows that choose.
 
 Random forests are 100 trees with the paper's settings; one forest per output (st-rf) is left out
-beyond 60 outputs. Rows without labels count as 1 in the LRAP. Every finished run is kept; a second call
-goes on where the first was stopped.
+beyond 60 outputs. Rows without labels count as 1 in the LRAP. Every finished run is kept; a second
+call goes on where the first was stopped.
 """
 
 from __future__ import annotations
