@@ -1,59 +1,11 @@
 // Inducing rules, their heads, and predicting with them.
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
-
-#include "bindings/binned.hpp"
-#include "ramify/rule_kernels.hpp"
-#include "ramify/rules.hpp"
+#include "bindings/rule_views.hpp"
 
 namespace ramify::bindings {
 
 namespace {
-
-// `statistics` has a row per row: the gradient and the diagonal, each padded.
-RuleStatistics view_of(const Matrix<double>& statistics, int64_t n_outputs,
-                       const std::optional<Vector<double>>& coupling) {
-    RuleStatistics view;
-    view.n_rows = length(statistics);
-    require(n_outputs >= 1 && n_outputs < INT32_MAX - 16, "there must be at least one output");
-    view.n_outputs = static_cast<int32_t>(n_outputs);
-    view.block = padded(n_outputs);
-    require(static_cast<int64_t>(statistics.shape(1)) == 2 * view.block,
-            "statistics must have twice the padded number of outputs as columns");
-    view.values = statistics.data();
-    if (coupling) {
-        require_length(*coupling, view.n_rows, "coupling");
-        view.coupling = coupling->data();
-    }
-    return view;
-}
-
-void check_params(const RuleParams& params) {
-    require(std::isfinite(params.l2_regularization) && params.l2_regularization >= 0.0,
-            "l2_regularization must be finite and not negative");
-    require(std::isfinite(params.l1_regularization) && params.l1_regularization >= 0.0,
-            "l1_regularization must be finite and not negative");
-    require(params.max_conditions >= -1, "max_conditions must be -1 (no limit) or at least 0");
-    require(params.min_coverage >= 1, "min_coverage must be at least 1");
-    require(params.head_size >= 0, "head_size must be 0 (all outputs) or at least 1");
-    require(params.head_share >= 0.0 && params.head_share <= 1.0,
-            "head_share must be between 0 and 1");
-    require(params.label_bins >= 0, "label_bins must be 0 (none) or at least 1");
-    require_threads(params.n_threads);
-}
-
-// Keeps the binned features alive, and their sparse columns transposed.
-class Columns {
-  public:
-    explicit Columns(nb::object binned)
-        : binned_(binned), columns_(nb::cast<const Binned&>(binned).view()) {}
-    const RuleColumns& get() const { return columns_; }
-
-  private:
-    nb::object binned_;
-    RuleColumns columns_;
-};
 
 InducedRule induce(const Columns& columns, const Matrix<double>& values, int64_t n_outputs,
                    const std::optional<Vector<double>>& coupling, const Vector<int32_t>& counts,
@@ -63,8 +15,7 @@ InducedRule induce(const Columns& columns, const Matrix<double>& values, int64_t
     require(statistics.n_rows == binned.n_rows, "statistics must have a row per row of X");
     require_length(counts, binned.n_rows, "counts");
     check_params(params);
-    require(params.max_features >= 1 && params.max_features <= binned.n_features,
-            "max_features must be between 1 and the number of features");
+    require_feature_count(params, binned);
     return without_gil([&](Interrupt& interrupt) {
         ThreadTeam team(params.n_threads, interrupt);
         return induce_rule(columns.get(), statistics, counts.data(), params, team);
@@ -94,17 +45,11 @@ void add_to_scores(const Matrix<double>& labels, OutMatrix<double> scores,
                    const std::optional<Vector<int32_t>>& outputs, const Vector<double>& head,
                    int n_threads) {
     require_threads(n_threads);
-    const int64_t n_rows = length(scores), n_outputs = static_cast<int64_t>(scores.shape(1));
-    require(length(labels) == n_rows && static_cast<int64_t>(labels.shape(1)) == n_outputs,
-            "labels must have the shape of scores");
-    require(
-        length(values) == n_rows && static_cast<int64_t>(values.shape(1)) == 2 * padded(n_outputs),
-        "statistics must have twice the padded number of outputs as columns");
-    require_range(rows, 0, n_rows, "rows");
+    const RuleScores to = scores_of(labels, scores, values);
+    const int64_t n_outputs = to.n_outputs;
+    require_range(rows, 0, length(scores), "rows");
     if (outputs) require_range(*outputs, 0, n_outputs, "outputs");
     require_length(head, outputs ? length(*outputs) : n_outputs, "head");
-    const RuleScores to{labels.data(), scores.data(), values.data(),
-                        static_cast<int32_t>(n_outputs)};
     without_gil([&](Interrupt& interrupt) {
         ThreadTeam team(n_threads, interrupt);
         add_head(to, is_examplewise, rows.data(), length(rows),

@@ -105,5 +105,6 @@ void init_leaf_rows(nb::module_& module);
 void init_graph(nb::module_& module);
 void init_boosting(nb::module_& module);
 void init_rules(nb::module_& module);
+void init_rule_learner(nb::module_& module);
 
 }  // namespace ramify::bindings

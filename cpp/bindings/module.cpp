@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
     ramify::bindings::init_graph(module);
     ramify::bindings::init_boosting(module);
     ramify::bindings::init_rules(module);
+    ramify::bindings::init_rule_learner(module);
     module.def("instruction_set", &ramify::instruction_set,
                "Name of the instruction set whose kernels are in use.");
     module.def("use_instruction_set", &ramify::use_instruction_set, nb::arg("name"),

@@ -311,6 +311,39 @@ def induce_rule(
     counts: NDArray[np.int32],
     params: RuleParams,
 ) -> InducedRule: ...
+class LearntRules:
+    @property
+    def n_conditions(self) -> int: ...
+    @property
+    def n_scores(self) -> int: ...
+    def write_bodies(
+        self,
+        offsets: NDArray[np.int64],
+        feature: NDArray[np.int32],
+        op: NDArray[np.uint8],
+        value: NDArray[np.float64],
+        coverage: NDArray[np.int64],
+    ) -> None: ...
+    def write_heads(
+        self,
+        offsets: NDArray[np.int64],
+        output: NDArray[np.int32],
+        score: NDArray[np.float64],
+        gain: NDArray[np.float64],
+    ) -> None: ...
+
+def learn_rules(
+    columns: RuleColumns,
+    labels: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+    coupling: NDArray[np.float64] | None,
+    seeds: NDArray[np.uint64],
+    learning_rate: float,
+    bootstrap: bool,
+    params: RuleParams,
+) -> LearntRules: ...
+def draw_sample(seed: int, rows: NDArray[np.int32], counts: NDArray[np.int32]) -> None: ...
 def find_head(
     statistics: NDArray[np.float64],
     n_outputs: int,

@@ -132,6 +132,32 @@ struct RuleScores {
 void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
               const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team);
 
+// How often each row is drawn for a rule (Alg. 1, line 5): as many rows as there are, with
+// replacement. counts (n_rows,) is overwritten; rows that are not listed are never drawn.
+void draw_sample(uint64_t seed, const int32_t* rows, int64_t n, int32_t* counts, int64_t n_rows);
+
+struct LearntRule {
+    InducedRule body;          // without its rows
+    int64_t coverage = 0;      // rows
+    std::vector<double> head;  // of body.outputs, after shrinkage
+    double gain = 0.0;         // fall of the objective (14) on all rows it covers
+};
+
+// What changes while rules are added: scores, and the statistics that belong to them.
+struct RuleTraining {
+    RuleScores scores;
+    const double* coupling = nullptr;  // null: (6), else (7)
+    int64_t n_rows = 0;
+    double learning_rate = 1.0;
+    bool bootstrap = true;
+};
+
+// Alg. 1, lines 4 to 9: learns a rule for every seed, one after the other, for labels that are all
+// observed and count alike.
+std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraining& training,
+                                    const uint64_t* seeds, int64_t n_seeds, RuleParams params,
+                                    ThreadTeam& team);
+
 struct RuleSetView {
     int64_t n_rules = 0;
     const int64_t* body_offsets = nullptr;  // (n_rules + 1,)

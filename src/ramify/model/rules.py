@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -56,6 +57,25 @@ class Rule:
     coverage: int
     gain: float
     digits: NDArray[np.uint8] | None = None
+
+
+def rules_of(learnt: _core.LearntRules, n_rules: int) -> list[Rule]:
+    """Take the rules from the core."""
+    body, head = np.empty(n_rules + 1, np.int64), np.empty(n_rules + 1, np.int64)
+    feature = np.empty(learnt.n_conditions, np.int32)
+    operator = np.empty(feature.size, np.uint8)
+    value = np.empty(feature.size)
+    coverage, gain = np.empty(n_rules, np.int64), np.empty(n_rules)
+    output = np.empty(learnt.n_scores, np.int32)
+    score = np.empty(output.size)
+    learnt.write_bodies(body, feature, operator, value, coverage)
+    learnt.write_heads(head, output, score, gain)
+    bodies = [slice(*ends) for ends in itertools.pairwise(body.tolist())]
+    heads = [slice(*ends) for ends in itertools.pairwise(head.tolist())]
+    return [
+        Rule(feature[b], operator[b], value[b], output[h], score[h], rows, fall)
+        for b, h, rows, fall in zip(bodies, heads, coverage.tolist(), gain.tolist())
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
-from ramify.model import Rule, RuleSet
+from ramify.model import Rule, RuleSet, rules_of
 from ramify.training.rule_loss_base import PackedStatistics, RuleLoss, RuleTargets
 
 _MOST_HALVINGS = 40
+#: Rules that the core learns before it answers.
+_RULES_AT_A_TIME = 32
 #: Steps towards the best constant, for losses whose curvature only bounds them.
 _DEFAULT_STEPS = 100
 
@@ -117,8 +119,11 @@ class RuleLearner:
         """
         rules = [self._default_rule()]
         advance()
-        while len(rules) < self._settings.n_rules and not self._is_over():
-            rules.append(self._next_rule(rng))
+        while (n_left := self._settings.n_rules - len(rules)) > 0 and not self._is_over():
+            if self._is_plain:
+                rules += self._next_rules(min(n_left, _RULES_AT_A_TIME), rng, advance)
+                continue
+            rules.append(self._next_rule(int(rng.integers(2**63))))
             advance()
         if self.losses:
             del rules[int(np.argmin(self.losses)) + 1 :]
@@ -161,9 +166,34 @@ class RuleLearner:
                 break
         return constant
 
-    def _next_rule(self, rng: np.random.Generator) -> Rule:
-        counts = self._sample(rng)
-        self._params.seed = int(rng.integers(2**63))
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the core can learn rules without coming back after each."""
+        return self._has_twin and not self._settings.is_guarded
+
+    def _next_rules(
+        self, n_rules: int, rng: np.random.Generator, advance: Callable[..., None]
+    ) -> list[Rule]:
+        """Learn several rules in the core; the same ones as `_next_rule` would."""
+        known, settings = self._statistics, self._settings
+        learnt = _core.learn_rules(
+            self._columns,
+            self._targets.values,
+            self.scores,
+            known.values,
+            known.coupling,
+            rng.integers(2**63, size=n_rules).astype(np.uint64),
+            settings.learning_rate,
+            settings.bootstrap,
+            self._params,
+        )
+        for _ in range(n_rules):
+            advance()
+        return rules_of(learnt, n_rules)
+
+    def _next_rule(self, seed: int) -> Rule:
+        counts = self._sample(seed)
+        self._params.seed = seed
         known = self._statistics
         induced = _core.induce_rule(
             self._columns, known.values, known.n_channels, known.coupling, counts, self._params
@@ -187,13 +217,12 @@ class RuleLearner:
         self._add(rows, outputs, head)
         return Rule(feature, operator, value, outputs, head, training.size, gain)
 
-    def _sample(self, rng: np.random.Generator) -> NDArray[np.int32]:
+    def _sample(self, seed: int) -> NDArray[np.int32]:
         """Count how often each row is drawn (Alg. 1, line 5)."""
-        if not self._settings.bootstrap:
-            return self._usable.astype(np.int32)
-        usable = np.flatnonzero(self._usable)
-        drawn = usable[rng.integers(usable.size, size=usable.size)]
-        return np.bincount(drawn, minlength=self._usable.size).astype(np.int32)
+        counts = self._usable.astype(np.int32)
+        if self._settings.bootstrap:
+            _core.draw_sample(seed, np.flatnonzero(self._usable).astype(np.int32), counts)
+        return counts
 
     def _find_head(
         self, rows: NDArray[np.int32], outputs: NDArray[np.int32] | None
