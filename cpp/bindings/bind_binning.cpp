@@ -49,9 +49,64 @@ void def_encode(nb::module_& module) {
                "Codes of the listed columns of values (n, p), in tiles of four.");
 }
 
+template <typename T>
+void two_values(const Matrix<T>& values, OutVector<double> low, OutVector<double> high,
+                OutVector<int64_t> n_high, int n_threads) {
+    TwoValueTask<T> task;
+    task.n_rows = length(values);
+    task.n_columns = static_cast<int64_t>(values.shape(1));
+    require_threads(n_threads);
+    require(task.n_rows >= 1, "there must be at least one row");
+    require_length(low, task.n_columns, "low");
+    require_length(high, task.n_columns, "high");
+    require_length(n_high, task.n_columns, "n_high");
+    task.values = values.data();
+    task.low = low.data();
+    task.high = high.data();
+    task.n_high = n_high.data();
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        find_two_values(task, team);
+    });
+}
+
+template <typename T>
+int64_t uncommon(const Matrix<T>& values, const Vector<int32_t>& features,
+                 const Vector<double>& common, OutVector<int32_t> rows, OutVector<int32_t> slots) {
+    ListTask<T> task;
+    task.n_rows = length(values);
+    task.n_columns = static_cast<int64_t>(values.shape(1));
+    require_range(features, 0, task.n_columns, "features");
+    require_length(common, length(features), "common");
+    require_length(slots, length(rows), "slots");
+    task.values = values.data();
+    task.features = features.data();
+    task.common = common.data();
+    task.n_features = length(features);
+    task.n_listed = length(rows);
+    task.rows = rows.data();
+    task.slots = slots.data();
+    return without_gil([&](Interrupt&) { return list_uncommon(task); });
+}
+
+template <typename T>
+void def_two_values(nb::module_& module) {
+    module.def(
+        "find_two_values", &two_values<T>, nb::arg("values").noconvert(),
+        nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::arg("n_high").noconvert(),
+        nb::arg("n_threads"),
+        "Find the columns of at most two values: these, and how many rows have the larger one.");
+    module.def("list_uncommon", &uncommon<T>, nb::arg("values").noconvert(),
+               nb::arg("features").noconvert(), nb::arg("common").noconvert(),
+               nb::arg("rows").noconvert(), nb::arg("slots").noconvert(),
+               "List the rows that do not have the common value of a feature; count them.");
+}
+
 }  // namespace
 
 void init_binning(nb::module_& module) {
+    def_two_values<float>(module);
+    def_two_values<double>(module);
     def_encode<float, uint8_t>(module);
     def_encode<double, uint8_t>(module);
     def_encode<float, uint32_t>(module);

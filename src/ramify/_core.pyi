@@ -161,6 +161,20 @@ def predict_rows_topk(
     sums: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
+def find_two_values(
+    values: NDArray[Any],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    n_high: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def list_uncommon(
+    values: NDArray[Any],
+    features: NDArray[np.int32],
+    common: NDArray[np.float64],
+    rows: NDArray[np.int32],
+    slots: NDArray[np.int32],
+) -> int: ...
 def encode_columns(
     values: NDArray[Any],
     features: NDArray[np.int32],
@@ -311,6 +325,7 @@ def induce_rule(
     counts: NDArray[np.int32],
     params: RuleParams,
 ) -> InducedRule: ...
+
 class LearntRules:
     @property
     def n_conditions(self) -> int: ...

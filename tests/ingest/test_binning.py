@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features, dense_binning
+from ramify import _core
+from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features
 from ramify.ingest.quantiles import cut_into_bins
 
 NAN = np.nan
@@ -356,7 +357,7 @@ def test_binned_data_can_be_pickled():
 def test_columns_of_two_values_are_binned_as_if_they_had_more(monkeypatch, max_bins):
     rng = np.random.default_rng(0)
     shares = np.array([0.0, 0.02, 0.5, 0.98, 0.03, 0.5])
-    X = np.where(rng.random((200, 6)) < shares, 3.0, -0.0)
+    X = np.where(rng.random((200, 6)) < shares, 3.0, -0.0)  # the first is constant
     X[:, 4] = -X[:, 4]
     X[0, 5] = np.nan
     no_categories = np.zeros(6, dtype=bool)
@@ -365,9 +366,45 @@ def test_columns_of_two_values_are_binned_as_if_they_had_more(monkeypatch, max_b
         return bin_features(X, no_categories, np.zeros(6, dtype=int), max_bins)
 
     quick = binned()
-    monkeypatch.setattr(dense_binning, "_bin_two_valued", lambda block, *_: [None] * len(block))
+
+    def find_none(values, low, high, n_high, n_threads):
+        n_high[:] = -1
+
+    monkeypatch.setattr(_core, "find_two_values", find_none)
     slow = binned()
     assert slow.sparse_features.size > 0
     assert slow.dense_features.size > 0
     for name in vars(slow):
         assert np.array_equal(getattr(quick, name), getattr(slow, name)), name
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_columns_of_two_values_are_found(dtype, n_threads):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(50, 150)).astype(dtype)
+    X[:, ::3] = rng.integers(0, 2, size=(50, 50)) * 7 - 3
+    X[:, 6] = 5.0  # one value
+    X[49, 9] = 2.0  # a third one at the end
+    X[20, 12] = NAN
+    X[0, 15] = NAN
+    low, high, n_high = np.empty(150), np.empty(150), np.empty(150, np.int64)
+    _core.find_two_values(X, low, high, n_high, n_threads)
+    for f in range(150):
+        values = np.unique(X[:, f])
+        if values.size > 2 or np.isnan(values).any():
+            assert n_high[f] == -1
+            continue
+        assert (low[f], high[f]) == (values[0], values[-1])
+        assert n_high[f] == (X[:, f] > values[0]).sum()
+    assert (n_high >= 0).sum() == 47
+
+
+def test_what_is_not_common_is_listed_row_by_row():
+    X = np.array([[0.0, 2.0, 1.0], [1.0, 2.0, NAN], [0.0, 3.0, 1.0]])
+    features, common = np.array([1, 2, 0], np.int32), np.array([2.0, 1.0, 0.0])
+    rows, slots = np.empty(3, np.int32), np.empty(3, np.int32)
+    assert _core.list_uncommon(X, features, common, rows, slots) == 3
+    assert list(zip(rows, slots, strict=True)) == [(1, 1), (1, 2), (2, 0)]
+    # Without room for all of them, the first ones are listed and all are counted.
+    assert _core.list_uncommon(X, features, common, rows[:1], slots[:1]) == 3

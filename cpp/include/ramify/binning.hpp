@@ -23,4 +23,33 @@ struct EncodeTask {
 template <typename T, typename Code>
 void encode_columns(const EncodeTask<T, Code>& task, ThreadTeam& team);
 
+template <typename T>
+struct TwoValueTask {
+    int64_t n_rows = 0, n_columns = 0;
+    const T* values = nullptr;  // IN (n_rows, n_columns)
+    // OUT (n_columns,): the two values of a column, and how many rows have the larger one. Both
+    // are the same, and no row counts, if there is only one; -1 for NaN or more than two values.
+    double *low = nullptr, *high = nullptr;
+    int64_t* n_high = nullptr;
+};
+
+template <typename T>
+void find_two_values(const TwoValueTask<T>& task, ThreadTeam& team);
+
+template <typename T>
+struct ListTask {
+    int64_t n_rows = 0, n_columns = 0;
+    const T* values = nullptr;          // IN (n_rows, n_columns)
+    const int32_t* features = nullptr;  // IN (n_features,)
+    const double* common = nullptr;     // IN (n_features,) a value of each
+    int64_t n_features = 0;
+    int64_t n_listed = 0;
+    int32_t *rows = nullptr, *slots = nullptr;  // OUT (n_listed,)
+};
+
+// Lists the rows whose value of a feature is not the common one, row by row; a slot is a position
+// in `features`. Returns how many there are, which may be more than there is room for.
+template <typename T>
+int64_t list_uncommon(const ListTask<T>& task);
+
 }  // namespace ramify

@@ -49,6 +49,29 @@ class _Column:
     default: int
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """Columns with at most two values.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_pairs,), ascending
+    values : ndarray of shape (n_pairs, 2), float64, ascending
+        Both are the same in a constant column.
+    is_sparse : ndarray of shape (n_pairs,), bool
+    default : ndarray of shape (n_pairs,)
+        0 or 1: the commoner value.
+    n_listed : ndarray of shape (n_pairs,)
+        Rows with the other one.
+    """
+
+    features: NDArray[np.int64]
+    values: NDArray[np.float64]
+    is_sparse: NDArray[np.bool_]
+    default: NDArray[np.int64]
+    n_listed: NDArray[np.int64]
+
+
 def bin_dense(
     encoded: NDArray[Any], categories: NDArray[Any], max_bins: int | None, n_threads: int
 ) -> BinnedFeatures:
@@ -62,76 +85,113 @@ def bin_dense(
     max_bins : int or None
     n_threads : int
     """
-
-    def bin_columns(start: int) -> list[_Column]:
-        stop = min(start + _COLUMNS_AT_A_TIME, n_features)
-        block = np.ascontiguousarray(encoded[:, start:stop].T)
-        two_valued = _bin_two_valued(block, categories[start:stop] == NUMERIC, max_bins)
-        return [
-            found or _bin_values(values, int(categories[feature]), max_bins)
-            for feature, (values, found) in enumerate(zip(block, two_valued), start)
-        ]
-
     n_rows, n_features = encoded.shape
     if encoded.dtype not in (np.float32, np.float64):
         encoded = encoded.astype(np.float64)
     encoded = np.ascontiguousarray(encoded)
-    starts = range(0, n_features, _COLUMNS_AT_A_TIME)
-    if n_threads <= 1 or len(starts) == 1:
-        blocks = [bin_columns(start) for start in starts]
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:  # sorting releases the GIL
-            blocks = list(pool.map(bin_columns, starts))
-    columns = [column for block in blocks for column in block]
-    bins = Bins(
-        np.cumsum([0, *(column.low.size for column in columns)]),
-        np.concatenate([column.low for column in columns]),
-        np.concatenate([column.high for column in columns]),
-    )
-    dense = np.flatnonzero([not column.is_sparse for column in columns]).astype(np.int32)
+    pairs = _find_pairs(encoded, categories == NUMERIC, max_bins, n_threads)
+    others = np.setdiff1d(np.arange(n_features), pairs.features)
+    columns = _bin_columns(encoded, others, categories, max_bins, n_threads)
+    bins = _join_bins(n_features, pairs, others, columns)
+    is_sparse = np.zeros(n_features, dtype=np.bool_)
+    is_sparse[pairs.features] = pairs.is_sparse
+    is_sparse[others] = [column.is_sparse for column in columns]
+    dense = np.flatnonzero(~is_sparse).astype(np.int32)
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
     if dense.size:
         _core.encode_columns(encoded, dense, bins.offsets, bins.high, tiles, n_threads)
-    return assemble(n_rows, categories, bins, dense, tiles, _listed(columns))
+    listed = _list_codes(encoded, is_sparse, pairs, others, columns)
+    return assemble(n_rows, categories, bins, dense, tiles, listed)
 
 
-def _listed(columns: list[_Column]) -> ListedCodes:
-    features = [f for f, column in enumerate(columns) if column.is_sparse]
-    sizes = [columns[f].codes.size for f in features]
-    nothing = np.zeros(0, dtype=np.int64)
-    return ListedCodes(
-        features=np.array(features, dtype=np.int32),
-        default=np.array([columns[f].default for f in features], dtype=np.uint32),
-        rows=np.concatenate([nothing, *(columns[f].rows for f in features)]),
-        slots=np.repeat(np.arange(len(features)), sizes),
-        codes=np.concatenate([nothing, *(columns[f].codes for f in features)]),
-    )
+def _bin_columns(
+    encoded: NDArray[Any],
+    features: NDArray[np.int64],
+    categories: NDArray[Any],
+    max_bins: int | None,
+    n_threads: int,
+) -> list[_Column]:
+    def bin_some(some: NDArray[np.int64]) -> list[_Column]:
+        block = np.ascontiguousarray(encoded[:, some].T)
+        return [
+            _bin_values(values, int(categories[feature]), max_bins)
+            for feature, values in zip(some, block)
+        ]
+
+    starts = range(0, features.size, _COLUMNS_AT_A_TIME)
+    parts = [features[start : start + _COLUMNS_AT_A_TIME] for start in starts]
+    if n_threads <= 1 or len(parts) <= 1:
+        blocks = [bin_some(part) for part in parts]
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:  # sorting releases the GIL
+            blocks = list(pool.map(bin_some, parts))
+    return [column for block in blocks for column in block]
 
 
-def _bin_two_valued(
-    block: NDArray[Any], is_numeric: NDArray[np.bool_], max_bins: int | None
-) -> list[_Column | None]:
-    """Bin the columns with two values, such as words and flags, without sorting them."""
-    low, high = block.min(axis=1), block.max(axis=1)  # NaN if there is one
-    is_high = block == high[:, np.newaxis]
-    is_either = (is_high | (block == low[:, np.newaxis])).all(axis=1)
-    n_high, n_rows = is_high.sum(axis=1), block.shape[1]
+def _find_pairs(
+    encoded: NDArray[Any], is_numeric: NDArray[np.bool_], max_bins: int | None, n_threads: int
+) -> _Pairs:
+    """Find the numeric columns with at most two values, such as words, without sorting."""
+    n_rows, n_features = encoded.shape
+    low, high = np.empty(n_features), np.empty(n_features)
+    n_high = np.empty(n_features, dtype=np.int64)
+    _core.find_two_values(encoded, low, high, n_high, n_threads)
+    features = np.flatnonzero(is_numeric & (n_high >= 0))
+    n_high = n_high[features]
     default = (2 * n_high > n_rows).astype(np.int64)
-    n_default = np.where(default == 1, n_high, n_rows - n_high)
-    is_sparse = is_stored_sparse(n_rows, n_default, np.full(len(block), 2), max_bins)
-    nothing = np.zeros(0, dtype=np.int64)
-    found: list[_Column | None] = []
-    for i in range(len(block)):
-        if not (is_numeric[i] and is_either[i] and low[i] < high[i]):
-            found.append(None)
-            continue
-        values = np.array([low[i], high[i]], dtype=np.float64) + 0.0  # -0.0 is 0.0
-        rows = codes = nothing
-        if is_sparse[i]:
-            rows = np.flatnonzero(is_high[i] != (default[i] == 1))
-            codes = np.full(rows.size, 1 - default[i], dtype=np.uint32)
-        found.append(_Column(values, values, bool(is_sparse[i]), rows, codes, int(default[i])))
-    return found
+    n_listed = np.where(default == 1, n_rows - n_high, n_high)
+    is_sparse = is_stored_sparse(n_rows, n_rows - n_listed, np.full(features.size, 2), max_bins)
+    values = np.stack([low[features], high[features]], axis=1) + 0.0  # -0.0 is 0.0
+    return _Pairs(features, values, is_sparse, default, n_listed)
+
+
+def _join_bins(
+    n_features: int, pairs: _Pairs, others: NDArray[np.int64], columns: list[_Column]
+) -> Bins:
+    n_bins = np.ones(n_features, dtype=np.int64)
+    n_bins[pairs.features] += pairs.values[:, 0] < pairs.values[:, 1]
+    n_bins[others] = [column.low.size for column in columns]
+    offsets = np.concatenate([[0], np.cumsum(n_bins)])
+    low = np.empty(int(offsets[-1]))
+    first = offsets[pairs.features]
+    low[first], low[first + n_bins[pairs.features] - 1] = pairs.values[:, 0], pairs.values[:, 1]
+    high = low.copy()
+    for feature, column in zip(others, columns):
+        low[offsets[feature] : offsets[feature + 1]] = column.low
+        high[offsets[feature] : offsets[feature + 1]] = column.high
+    return Bins(offsets, low, high)
+
+
+def _list_codes(
+    encoded: NDArray[Any],
+    is_sparse: NDArray[np.bool_],
+    pairs: _Pairs,
+    others: NDArray[np.int64],
+    columns: list[_Column],
+) -> ListedCodes:
+    slot_of, default = np.cumsum(is_sparse) - 1, np.zeros(is_sparse.size, dtype=np.uint32)
+    default[pairs.features] = pairs.default
+    default[others] = [column.default for column in columns]
+    listed = [(f, column) for f, column in zip(others, columns) if column.is_sparse]
+
+    features = pairs.features[pairs.is_sparse].astype(np.int32)
+    common = pairs.values[np.arange(pairs.features.size), pairs.default][pairs.is_sparse]
+    n_listed = int(pairs.n_listed[pairs.is_sparse].sum())
+    rows, places = np.empty(n_listed, np.int32), np.empty(n_listed, np.int32)
+    _core.list_uncommon(encoded, features, common, rows, places)
+    codes = 1 - default[features]
+    sizes = [column.codes.size for _, column in listed]
+    return ListedCodes(
+        features=np.flatnonzero(is_sparse).astype(np.int32),
+        default=default[is_sparse],
+        rows=np.concatenate([rows, *(column.rows for _, column in listed)]),
+        slots=np.concatenate(
+            [slot_of[features][places], np.repeat(slot_of[[f for f, _ in listed]], sizes)]
+            if listed
+            else [slot_of[features][places]]
+        ),
+        codes=np.concatenate([codes[places], *(column.codes for _, column in listed)]),
+    )
 
 
 def _bin_values(values: NDArray[Any], n_categories: int, max_bins: int | None) -> _Column:
