@@ -48,6 +48,12 @@ class MultiOutputEstimator(BaseEstimator):
     _features: FeatureSchema
     _targets: TargetSchema
 
+    def _keep_parameters(self, given: dict[str, Any]) -> None:
+        """Keep what a constructor was given, as it is: `given` are its locals."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.boosting import BoostingEstimator, Callback
 from ramify.estimators.label_decoding import LabelDecoding
+from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import documented
-from ramify.estimators.tree import log_probabilities
 from ramify.ingest import (
     Targets,
     class_weights,
@@ -25,7 +25,7 @@ from ramify.ingest import (
 
 
 @documented
-class BoostingClassifier(ClassifierMixin, LabelDecoding, BoostingEstimator):
+class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, BoostingEstimator):
     """Gradient boosting of trees for one or many class outputs or labels.
 
     Every round grows one tree on the gradients of all labels, or on a few random combinations of
@@ -105,34 +105,7 @@ class BoostingClassifier(ClassifierMixin, LabelDecoding, BoostingEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.projection = projection
-        self.leaf_fit = leaf_fit
-        self.leaf_values = leaf_values
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.monotonic_cst = monotonic_cst
-        self.estimator = estimator
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.eval_metric = eval_metric
-        self.decoding = decoding
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -243,20 +216,6 @@ class BoostingClassifier(ClassifierMixin, LabelDecoding, BoostingEstimator):
         """
         probabilities = self._probabilities(self._raw(X))
         return split_probabilities(self._targets, probabilities)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-
-        Returns
-        -------
-        ndarray or list of ndarray
-            In the shape of `predict_proba`.
-        """
-        return log_probabilities(self.predict_proba(X))
 
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict by the first round, the first two rounds, and so on.

@@ -92,33 +92,7 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.projection = projection
-        self.leaf_fit = leaf_fit
-        self.leaf_values = leaf_values
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.monotonic_cst = monotonic_cst
-        self.estimator = estimator
-        self.normalize_outputs = normalize_outputs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.eval_metric = eval_metric
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     def fit(
         self,

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.fitting import FitsClasses
 from ramify.estimators.forest import ForestEstimator
+from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import defaults, documented
-from ramify.estimators.tree import TreeClassifier, log_probabilities
+from ramify.estimators.tree import TreeClassifier
 from ramify.ingest import (
     Targets,
     decode_classes,
@@ -24,7 +25,7 @@ from ramify.ingest import (
 from ramify.training import OutOfBag
 
 
-class ForestClassifier(FitsClasses, ForestEstimator):
+class ForestClassifier(LogProbabilities, FitsClasses, ForestEstimator):
     """Base of the forests for classes and labels."""
 
     _member_type = TreeClassifier
@@ -106,20 +107,6 @@ class ForestClassifier(FitsClasses, ForestEstimator):
         """
         channels = _known(self._predict_channels(X))
         return split_probabilities(self._targets, channels)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-
-        Returns
-        -------
-        ndarray or list of ndarray
-            In the shape of `predict_proba`, always dense.
-        """
-        return log_probabilities(self.predict_proba(X))
 
     def predict_topk(self, X: Any, k: int = 5) -> Any:
         """Predict the likeliest labels of each row, without an array of all labels.

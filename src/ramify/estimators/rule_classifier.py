@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import decoding
+from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import InvalidParameterError, Parameter, documented, is_int
 from ramify.estimators.rule_label_sets import (
     KnownLabelSets,
@@ -21,7 +22,6 @@ from ramify.estimators.rule_label_sets import (
 )
 from ramify.estimators.rule_parameters import rule_declarations
 from ramify.estimators.rules import RuleEstimator
-from ramify.estimators.tree import log_probabilities
 from ramify.ingest import (
     class_weights,
     combine_weights,
@@ -34,7 +34,7 @@ from ramify.training import LABEL_LOSSES, LabelLoss, RuleTargets
 
 
 @documented
-class RuleClassifier(ClassifierMixin, RuleEstimator):
+class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
     """Boosted rules for labels and classes.
 
     A rule is a conjunction of conditions and a head of scores that it adds to the labels of the
@@ -313,20 +313,6 @@ class RuleClassifier(ClassifierMixin, RuleEstimator):
         """
         channels = self._probabilities(self._scores(X))
         return split_probabilities(self._targets, channels)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-
-        Returns
-        -------
-        ndarray or list of ndarray
-            In the shape of `predict_proba`.
-        """
-        return log_probabilities(self.predict_proba(X))
 
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict by the default rule, the first two rules, and so on.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ramify.estimators.fitting import FitsClasses, FitsNumbers
+from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import documented
 from ramify.estimators.single_tree import SingleTree
 from ramify.ingest import (
@@ -112,7 +112,7 @@ class TreeRegressor(FitsNumbers, SingleTree):
 
 
 @documented
-class TreeClassifier(FitsClasses, SingleTree):
+class TreeClassifier(LogProbabilities, FitsClasses, SingleTree):
     """A classification tree for one or many class outputs or labels.
 
     What Y holds decides the task: one column with two values (binary) or more (multi-class);
@@ -230,27 +230,3 @@ class TreeClassifier(FitsClasses, SingleTree):
         """
         leaves = self._leaves_of(X)
         return split_probabilities(self._targets, self._probabilities(leaves))
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-
-        Returns
-        -------
-        ndarray or list of ndarray
-            In the shape of `predict_proba`, always dense.
-        """
-        return log_probabilities(self.predict_proba(X))
-
-
-def log_probabilities(probabilities: Any) -> Any:
-    """Take logarithms of what `predict_proba` gave: ndarray or list of ndarray, dense."""
-    if isinstance(probabilities, sparse.csr_array):
-        probabilities = probabilities.toarray()
-    with np.errstate(divide="ignore"):
-        if isinstance(probabilities, list):
-            return [np.log(p) for p in probabilities]
-        return np.log(probabilities)
