@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""Rules as tables, text, JSON, code and pictures; smaller models."""
+"""Rules as tables, text, JSON, code and pictures."""
 
 import json
 import sqlite3
@@ -154,6 +154,13 @@ def test_explanations_add_up_to_the_scores(data, model):
     assert set(table["rule"]) <= set(range(25))
 
 
+def test_outputs_named_like_columns_of_explanations_are_told_apart(data):
+    X, Y = data
+    Y = Y.rename(columns={"big": "body", "odd": "rule"})
+    table = RuleClassifier(n_rules=4, random_state=0).fit(X, Y).explain(X.iloc[:2])
+    assert table.columns.tolist() == ["row", "rule", "body", "body (output)", "rule (output)"]
+
+
 def test_a_single_row_is_explained_as_a_table_of_one(data, model):
     X, _ = data
     expected = model.explain(X.iloc[3:4])
@@ -179,45 +186,6 @@ def test_exported_sql_computes_the_scores(data, model):
         found = pd.read_sql(rules_to_sql(model, "rows of X", prefix="score_"), database)
     assert found.columns.tolist() == ["score_big", "score_odd"]
     assert np.allclose(found, model.decision_function(X))
-
-
-def test_a_selection_is_a_working_model(data, model):
-    X, _ = data
-    chosen = model.select([3, 5])
-    assert chosen.n_rules_ == 3
-    assert chosen.rules_["body"].tolist() == model.rules_["body"][[0, 3, 5]].tolist()
-    heads = model._rules.heads()
-    covers = model.covers(X)[:, [0, 3, 5]]
-    assert np.allclose(chosen.decision_function(X), covers @ heads[[0, 3, 5]])
-    assert model.n_rules_ == 25
-    assert model.select(np.arange(25) < 7).n_rules_ == 7
-    for wrong in ([99], [[1]], [0.5], "x"):
-        with pytest.raises(ValueError, match="rules must be"):
-            model.select(wrong)
-
-
-def test_pruning_keeps_the_loss_with_fewer_rules(data, model):
-    X, Y = data
-    smaller = model.prune(X, Y, tolerance=0.1)
-    assert smaller.n_rules_ < model.n_rules_
-    assert smaller.loss_ <= 1.1 * smaller.full_loss_
-    assert model.prune(X, Y, n_rules=3).n_rules_ <= 3
-    signs = 2.0 * Y.to_numpy() - 1
-    loss = np.log1p(np.exp(-signs * smaller.decision_function(X))).sum(axis=1).mean()
-    assert np.isclose(loss, smaller.loss_)
-    with pytest.raises(ValueError, match="outputs and classes of fit"):
-        model.prune(X, Y[["big"]])
-
-
-def test_pruning_a_regression_in_its_own_units():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    Y = np.column_stack([1000 * X[:, 0], X[:, 1] + 5])
-    model = RuleRegressor(n_rules=80, random_state=0).fit(X, Y)
-    smaller = model.prune(X, Y, tolerance=0.2)
-    assert smaller.n_rules_ < 80
-    errors = (smaller.predict(X) - Y) / Y.std(axis=0)
-    assert np.isclose(0.5 * (errors**2).sum(axis=1).mean(), smaller.loss_)
 
 
 def test_the_picture_shows_rules_and_outputs(model):

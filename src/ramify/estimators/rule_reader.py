@@ -61,6 +61,23 @@ class RuleReader:
             found.append((self.feature_names[feature], name, given))
         return found
 
+    def used_features(self) -> list[str]:
+        """List the features that occur in a body, in the order of X."""
+        return [self.feature_names[j] for j in np.unique(self.rules.feature).tolist()]
+
+    def used_categories(self) -> dict[str, list[Any]]:
+        """List all categories of each feature of which some body says what it is not.
+
+        Categories that fit has not seen are missing, which such a body must be told.
+        """
+        is_wide = self.rules.operator != OPERATORS.index("=")
+        used = np.unique(self.rules.feature[is_wide]).tolist()
+        return {
+            self.feature_names[j]: self._categories[j].tolist()
+            for j in used
+            if self._categories[j] is not None
+        }
+
     def body(self, t: int) -> str:
         """Write the body of rule t; bounds on one feature are put together."""
         return " and ".join(self._merged(t)) or "always"

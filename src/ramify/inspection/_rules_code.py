@@ -1,11 +1,21 @@
-"""Rules as plain Python or SQL, to run where ramify is not installed."""
+"""Rules as plain Python or SQL, to run where ramify is not installed.
+
+Both first turn categories that `fit` has not seen into missing values, as the model does.
+"""
 
 from __future__ import annotations
 
+import keyword
+import math
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ramify.estimators.rule_reader import RuleReader
 from ramify.inspection._rules import check_rules
+
+#: Terms of a sum that stand side by side: databases limit how deep an expression is.
+_TERMS_PER_SUM = 50
 
 
 def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
@@ -35,8 +45,10 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     >>> space["scores"]({"x0": 5.0})
     [1.0]
     """
-    if not function_name.isidentifier():
-        raise ValueError(f"function_name must be an identifier; got {function_name!r}.")
+    if not function_name.isidentifier() or keyword.iskeyword(function_name):
+        raise ValueError(
+            f"function_name must be an identifier and no keyword; got {function_name!r}."
+        )
     reader = check_rules(model)
     lines = [
         f"def {function_name}(row):",
@@ -44,6 +56,7 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
         "    def known(x):",
         "        return x is not None and x == x",
         "",
+        *_python_categories(reader),
         f"    s = [0.0] * {len(reader.value_names)}",
     ]
     for t in range(reader.rules.n_rules):
@@ -60,6 +73,16 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     return "\n".join([*lines, "    return s", ""])
 
 
+def _python_categories(reader: RuleReader) -> list[str]:
+    """Write how categories that fit has not seen become missing."""
+    lines = []
+    for feature, categories in reader.used_categories().items():
+        known = ", ".join(map(repr, categories))
+        lines.append(f"    if row[{feature!r}] not in {{{known}}}:")
+        lines.append(f"        row[{feature!r}] = None")
+    return ["    row = dict(row)", *lines] if lines else []
+
+
 def _python_test(feature: str, operator: str, value: Any) -> str:
     x = f"row[{feature!r}]"
     if operator == "is missing":
@@ -71,20 +94,21 @@ def _python_test(feature: str, operator: str, value: Any) -> str:
 
 
 def _python_value(value: Any) -> str:
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+    if isinstance(value, float) and math.isinf(value):
         return f"float({str(value)!r})"
     return repr(value)
 
 
-def rules_to_sql(model: Any, table: str, *, prefix: str = "") -> str:
+def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
     """Write rules as one SQL query of CASE expressions.
 
     Parameters
     ----------
     model : RuleClassifier or RuleRegressor
         Fitted.
-    table : str
-        Name of the table; features are its columns, and missing values are NULL.
+    table : str or sequence of str
+        Name of the table, or its parts, as in ``("schema", "table")``; features are its columns,
+        and missing values are NULL.
     prefix : str, default=""
         Put in front of the names of outputs, which name the columns of the result.
 
@@ -110,8 +134,36 @@ def rules_to_sql(model: Any, table: str, *, prefix: str = "") -> str:
     columns = []
     for k, name in enumerate(reader.value_names):
         terms = _sql_terms(reader, k) or ["0"]
-        columns.append("  " + "\n  + ".join(terms) + f" AS {_quoted(prefix + name)}")
-    return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_quoted(table)}"
+        columns.append(f"  {_sql_sum(terms)} AS {_quoted(prefix + name)}")
+    return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_sql_source(reader, table)}"
+
+
+def _sql_source(reader: RuleReader, table: str | Sequence[str]) -> str:
+    """Name the table, or select from it with NULL for categories that fit has not seen."""
+    parts = [table] if isinstance(table, str) else list(table)
+    if not parts or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"table must be a name or the parts of one; got {table!r:.80}.")
+    source = ".".join(map(_quoted, parts))
+    categories = reader.used_categories()
+    if not categories:
+        return source
+    columns = []
+    for feature in reader.used_features():
+        column = _quoted(feature)
+        if feature in categories:
+            known = ", ".join(map(_sql_value, categories[feature]))
+            column = f"CASE WHEN {column} IN ({known}) THEN {column} END AS {column}"
+        columns.append(f"    {column}")
+    return "(\n  SELECT\n" + ",\n".join(columns) + f"\n  FROM {source}\n) AS known"
+
+
+def _sql_sum(terms: list[str]) -> str:
+    """Add terms up, in brackets where there are many."""
+    while len(terms) > _TERMS_PER_SUM:
+        starts = range(0, len(terms), _TERMS_PER_SUM)
+        parts = [terms[start : start + _TERMS_PER_SUM] for start in starts]
+        terms = ["(" + "\n  + ".join(part) + ")" for part in parts]
+    return "\n  + ".join(terms)
 
 
 def _sql_terms(reader: RuleReader, channel: int) -> list[str]:
@@ -135,6 +187,11 @@ def _sql_test(feature: str, operator: str, value: Any) -> str:
         return f"{column} IS NULL"
     if operator == "is known":
         return f"{column} IS NOT NULL"
+    if operator in ("<=", ">") and math.isinf(value):  # SQL has no such number
+        largest = math.copysign(sys.float_info.max, value)
+        if value < 0:
+            operator = "<" if operator == "<=" else ">="
+        return f"{column} {operator} {largest!r}"
     sign = "<>" if operator == "!=" else operator
     return f"{column} {sign} {_sql_value(value)}"
 
