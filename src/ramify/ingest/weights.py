@@ -176,7 +176,8 @@ def codes_of(targets: Targets, output: int) -> tuple[NDArray[np.int64], NDArray[
     """Give each row's class position in one output, -1 where unobserved, and the classes."""
     schema = targets.schema
     start, stop = schema.channel_offsets[output], schema.channel_offsets[output + 1]
-    values = np.asarray(targets.values)[:, start:stop]
+    part: Any = targets.values[:, start:stop]
+    values = part if isinstance(part, np.ndarray) else part.toarray()
     if schema.kind in ("binary", "multilabel"):
         codes = values[:, 0].astype(np.int64)
         classes = schema.classes[0]
