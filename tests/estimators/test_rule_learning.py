@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-import ramify
 from ramify import RuleClassifier, RuleRegressor
 from ramify.datasets import make_linear_labels, make_multilabel
 from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
@@ -266,51 +265,6 @@ def test_what_cannot_be_combined_is_refused(labels, parameters, message):
         RuleClassifier(**parameters).fit(*labels)
     with pytest.raises(ValueError, match="loss of RuleRegressor must be one of"):
         RuleRegressor(loss="logistic").fit(*labels)
-
-
-@pytest.mark.parametrize("task", ["labels", "classes", "binary", "outputs", "numbers"])
-def test_a_saved_model_comes_back(labels, task, tmp_path):
-    X, Y = labels
-    y = {
-        "labels": Y,
-        "classes": Y[:, 0] + Y[:, 1],
-        "binary": np.where(Y[:, 0], "yes", "no"),
-        "outputs": np.column_stack([Y[:, 0] + Y[:, 1], Y[:, 2]]),
-        "numbers": Y * 3.0,
-    }[task]
-    cls = RuleRegressor if task == "numbers" else RuleClassifier
-    loss = "huber" if task == "numbers" else "examplewise_logistic"
-    model = cls(n_rules=15, loss=loss, random_state=0).fit(X, y)
-    ramify.save(model, tmp_path / "rules")
-    loaded = ramify.load(tmp_path / "rules")
-    assert loaded.get_params() == model.get_params()
-    assert np.array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.rules_.equals(model.rules_)
-    assert loaded.prune(X, y, n_rules=4).n_rules_ == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("feature", lambda a: a + 1000),
-        ("operator", lambda a: a + 100),
-        ("output", lambda a: a - 1000),
-        ("score", lambda a: a * np.nan),
-        ("body_offsets", lambda a: a[::-1].copy()),
-        ("head_offsets", lambda a: a[:-1]),
-        ("label_sets", lambda a: a + 7),
-        ("coverage", lambda a: a[1:]),
-    ],
-)
-def test_damaged_rules_are_refused(labels, name, change, tmp_path):
-    from ramify.model import ModelFileError, read_model, write_model
-
-    model = RuleClassifier(n_rules=5, random_state=0).fit(*labels)
-    ramify.save(model, tmp_path / "rules")
-    arrays, metadata = read_model(tmp_path / "rules")
-    write_model(tmp_path / "rules", {**arrays, name: change(arrays[name])}, metadata)
-    with pytest.raises(ModelFileError):
-        ramify.load(tmp_path / "rules")
 
 
 def subset_loss(predicted, Y):

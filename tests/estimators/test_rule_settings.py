@@ -283,3 +283,28 @@ def test_the_papers_settings_are_pinned_whatever_the_defaults_become():
     }  # fmt: skip
     assert set(given) | free == set(RuleClassifier().get_params())
     assert RuleClassifier.paper(l2_regularization=4.0, n_jobs=2).l2_regularization == 4.0
+
+
+# Numbers of any size ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-300, 1.0, 1e200, 1e299])
+def test_the_unit_of_a_target_does_not_matter(unit):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = RuleRegressor(n_rules=50, random_state=0)
+    expected = model.fit(X, 2.0 * X[:, 0] + 1).predict(X)
+    found = model.fit(X, (2.0 * X[:, 0] + 1) * unit).predict(X)
+    assert np.allclose(found / unit, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("is_normalized", "size"), [(True, 1e305), (False, 1e160)])
+def test_numbers_without_squares_are_refused(is_normalized, size):
+    X = np.arange(10.0)[:, None]
+    with pytest.raises(ValueError, match="y must have no number beyond"):
+        RuleRegressor(normalize_outputs=is_normalized).fit(X, size * X[:, 0])
+
+
+def test_a_threshold_lies_halfway_between_the_largest_numbers_too():
+    X = np.array([[-1.7e308], [1.7e308]] * 10)
+    model = RuleRegressor(n_rules=2, bootstrap=False, max_bins=None).fit(X, X[:, 0] > 0)
+    assert model._rules.value.tolist() == [0.0]

@@ -20,9 +20,10 @@ from ramify.estimators.rule_label_sets import (
     normalised,
     training_label_sets,
 )
-from ramify.estimators.rule_parameters import rule_declarations
+from ramify.estimators.rule_parameters import PAPER_SETTINGS, rule_declarations
 from ramify.estimators.rules import RuleEstimator
 from ramify.ingest import (
+    align_targets,
     class_weights,
     combine_weights,
     decode_classes,
@@ -176,23 +177,7 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
         >>> RuleClassifier.paper(head="single", l2_regularization=4.0).max_bins is None
         True
         """
-        settings: dict[str, Any] = {
-            "n_rules": 1000,
-            "learning_rate": 0.3,
-            "l2_regularization": 1.0,
-            "l1_regularization": 0.0,
-            "step": "newton",
-            "label_bins": None,
-            "max_conditions": None,
-            "min_coverage": 1,
-            "max_features": "log2+1",
-            "max_bins": None,
-            "bootstrap": True,
-            "class_weight": None,
-            "early_stopping": False,
-            "decoding": "auto",
-        }
-        return cls(loss=loss, head=head, **{**settings, **changed})
+        return cls(loss=loss, head=head, **{**PAPER_SETTINGS, **changed})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -369,9 +354,9 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
             return normalised(probabilities, self._targets.channel_offsets)
         return probabilities
 
-    def _pruning_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
         targets = ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
-        self._check_same_outputs(targets.schema)
+        targets = align_targets(targets, self._targets, "y")
         return RuleTargets(label_signs(targets), targets.observed)
 
     # Model files -------------------------------------------------------------------------------
@@ -384,7 +369,7 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
     def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
         estimator = super()._from_file(arrays, metadata)
         sets = expect_array(arrays, "label_sets", np.uint8, 2)
-        if sets.shape[1] != estimator._rules.n_channels or sets.max(initial=0) > 1:
+        if sets.shape[1] != estimator._rules.n_channels or not len(sets) or sets.max() > 1:
             raise ValueError("Expected label sets of 0 and 1 with a column per channel.")
         estimator._label_sets = sets.astype(np.bool_)
         return estimator

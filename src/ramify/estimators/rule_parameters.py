@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ramify.estimators.parameters import PARAMETERS, Parameter
 from ramify.estimators.parameters._checks import is_bool
+
+#: Section 5 of the paper, whatever the defaults are; it tunes the first three.
+PAPER_SETTINGS: dict[str, Any] = {
+    "n_rules": 1000,
+    "learning_rate": 0.3,
+    "l2_regularization": 1.0,
+    "l1_regularization": 0.0,
+    "step": "newton",
+    "label_bins": None,
+    "max_conditions": None,
+    "min_coverage": 1,
+    "max_features": "log2+1",
+    "max_bins": None,
+    "bootstrap": True,
+    "class_weight": None,
+    "early_stopping": False,
+    "decoding": "auto",
+}
 
 
 def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:

@@ -14,10 +14,13 @@ from sklearn.base import RegressorMixin
 from ramify.estimators.parameters import Parameter, documented
 from ramify.estimators.rule_parameters import rule_declarations
 from ramify.estimators.rules import RuleEstimator
-from ramify.ingest import ingest_regression_targets
+from ramify.ingest import align_targets, ingest_regression_targets
 from ramify.model import RuleSet
 from ramify.model.arrays import expect_array
 from ramify.training import NUMBER_LOSSES, Huber, RuleLoss, RuleTargets
+
+#: Its square is a number; and sums of the other are.
+_LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
 
 
 @documented
@@ -141,8 +144,7 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
             values, targets.observed, weights, bool(self.normalize_outputs)
         )
         settings = replace(self._settings(data.shape), starts_at_minimum=True)
-        scaled = (values - self._centre) / self._unit
-        rules = self._learn(data, targets, scaled, weights, settings)
+        rules = self._learn(data, targets, self._unit_scores(values), weights, settings)
         self._rules = _in_units(rules, self._centre, self._unit)
         self._remember(data.schema, targets.schema)
         return self
@@ -185,10 +187,13 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
             return scores[:, 0]
         return sparse.csr_array(scores) if self._targets.is_sparse else scores
 
-    def _pruning_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
         targets = ingest_regression_targets(y, n_rows, estimator_name=type(self).__name__)
-        self._check_same_outputs(targets.schema)
-        return RuleTargets((targets.dense_values() - self._centre) / self._unit, targets.observed)
+        targets = align_targets(targets, self._targets, "y")
+        return RuleTargets(self._unit_scores(targets.dense_values()), targets.observed)
+
+    def _unit_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((scores - self._centre) / self._unit)
 
     def _unit_rules(self) -> NDArray[np.float64]:
         heads = self._rules.heads()
@@ -220,7 +225,19 @@ def _standard_units(
     weights: NDArray[np.float64] | None,
     normalize: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the mean of every output, and its standard deviation (1 if it is 0)."""
+    """Give the mean of every output, and its standard deviation (1 if it is 0).
+
+    They are computed of values below 1, so that no square is too large or too small a number.
+    """
+    largest = np.abs(values).max(axis=0)
+    limit = _LARGEST_NORMALIZED if normalize else _LARGEST_VALUE
+    if largest.max() > limit:
+        raise ValueError(
+            f"y must have no number beyond {limit:.0e} with normalize_outputs={normalize}; got "
+            f"{largest.max():.3g}. Give it in another unit."
+        )
+    scale = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1)
+    values = values / scale
     shares = np.ones(values.shape)
     if weights is not None:
         shares *= weights[:, None] if weights.ndim == 1 else weights
@@ -230,10 +247,10 @@ def _standard_units(
     shares /= np.where(totals > 0, totals, 1.0)
     centre = (shares * values).sum(axis=0)
     if not normalize:
-        return centre, np.ones_like(centre)
+        return centre * scale, np.ones_like(centre)
     spread = np.sqrt((shares * (values - centre) ** 2).sum(axis=0))
     is_constant = spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)
-    return centre, np.where(is_constant, 1.0, spread)
+    return centre * scale, np.where(is_constant, 1.0, spread * scale)
 
 
 def _in_units(rules: RuleSet, centre: NDArray[np.float64], unit: NDArray[np.float64]) -> RuleSet:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.base import MultiOutputEstimator
+from ramify.estimators.rule_pruning import check_pruning, greedy_subset
 from ramify.estimators.rule_reader import RuleReader, rule_table
 from ramify.estimators.tree_settings import count, feature_count
-from ramify.ingest import BinnedData, Targets, TargetSchema
+from ramify.ingest import BinnedData, Targets
 from ramify.model import RuleSet
+from ramify.model.arrays import expect_array
 from ramify.training import (
     RuleLearner,
     RuleLoss,
@@ -23,6 +25,9 @@ from ramify.training import (
     finish_rules,
     progress_bar,
 )
+
+#: Attributes of models that `select` and `prune` have made.
+_MEASURED = ("loss_", "full_loss_")
 
 
 class RuleEstimator(MultiOutputEstimator):
@@ -52,6 +57,9 @@ class RuleEstimator(MultiOutputEstimator):
             targets=targets,
             weights=weights,
         )
+        for name in _MEASURED:
+            if hasattr(self, name):
+                delattr(self, name)
         rng = self._rng()
         learner = RuleLearner(
             training.binned,
@@ -168,7 +176,8 @@ class RuleEstimator(MultiOutputEstimator):
         DataFrame
             One line per row and rule that covers it, largest score first: the row's number, the
             rule's number, its body, and a column per output with the score that it adds. The
-            scores of a row add up to its scores (`decision_function`, or the prediction).
+            scores of a row add up to its scores (`decision_function`, or the prediction). An
+            output named like one of the first columns is followed by ``(output)``.
         """
         reader = RuleReader(self)
         covers = self.covers(_as_rows(X))
@@ -178,24 +187,34 @@ class RuleEstimator(MultiOutputEstimator):
             fired = np.flatnonzero(covered)
             order = fired[np.argsort(-np.abs(heads[fired]).max(axis=1), kind="stable")]
             lines += [(row, int(t), reader.body(int(t)), *heads[t]) for t in order]
-        return reader.frame(lines, ["row", "rule", "body", *reader.value_names])
+        own = ["row", "rule", "body"]
+        names = [f"{name} (output)" if name in own else name for name in reader.value_names]
+        return reader.frame(lines, [*own, *names])
 
     # Smaller models ----------------------------------------------------------------------------
 
-    def select(self, rules: Any) -> Any:
+    def select(self, rules: Any, X: Any = None, y: Any = None) -> Any:
         """Make a model of some of the rules.
 
         Parameters
         ----------
         rules : sequence of int or of bool
             Positions in `rules_`, or a mask. The default rule, 0, is always kept.
+        X : array-like, frame or sparse matrix of shape (n, p), optional
+            Rows to measure the loss on, best such that `fit` has not seen.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d), optional
+            Given if and only if X is.
 
         Returns
         -------
         RuleClassifier or RuleRegressor
-            A fitted copy with those rules alone, in their old order.
+            A fitted copy with those rules alone, in their old order. If rows were given, its
+            attributes `loss_` and `full_loss_` are their mean loss with those rules, and with
+            all.
         """
         check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("select measures the loss on rows of X and y; got only one of them.")
         given = np.asarray(rules)
         n_rules = self._rules.n_rules
         if given.dtype == bool and given.shape == (n_rules,):
@@ -213,13 +232,22 @@ class RuleEstimator(MultiOutputEstimator):
         kept = np.union1d(np.zeros(1, np.int64), given.astype(np.int64))
         smaller: Any = type(self)(**self.get_params(deep=False))
         for name, value in vars(self).items():
-            if name not in smaller.__dict__:
+            if name not in smaller.__dict__ and name not in _MEASURED:
                 setattr(smaller, name, value)
         smaller._rules = self._rules.take(kept)
+        if X is not None:
+            smaller.loss_, smaller.full_loss_ = smaller._mean_loss(X, y), self._mean_loss(X, y)
         return smaller
+
+    def _mean_loss(self, X: Any, y: Any) -> float:
+        scores = self._scores(X)
+        loss = self._loss().value(self._read_targets(y, len(scores)), self._unit_scores(scores))
+        return loss / len(scores)
 
     def prune(self, X: Any, y: Any, *, n_rules: int | None = None, tolerance: float = 0.01) -> Any:
         """Make a smaller model whose loss on the given rows is about as small.
+
+        All rows are held against all rules at once: a byte for each pair.
 
         Rules are taken greedily: next comes the one that lowers the mean loss most, until
         `n_rules` are taken, or the loss is within `tolerance` of that of all rules (or lower).
@@ -229,6 +257,7 @@ class RuleEstimator(MultiOutputEstimator):
         X : array-like, frame or sparse matrix of shape (n, p)
             Best rows that `fit` has not seen.
         y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            With the outputs of `fit`, and none but its classes, though not necessarily all.
         n_rules : int, optional
             Largest number of rules, the default rule included.
         tolerance : float, default=0.01
@@ -242,42 +271,52 @@ class RuleEstimator(MultiOutputEstimator):
             loss of the given rows with those rules, and with all.
         """
         check_is_fitted(self)
-        if n_rules is not None and not int(n_rules) >= 1:
-            raise ValueError(f"n_rules must be at least 1; got {n_rules!r}.")
+        check_pruning(n_rules, tolerance)
         covers = self.covers(X)
-        targets = self._pruning_targets(y, len(covers))
-        kept, loss, full_loss = _greedy_subset(
+        targets = self._read_targets(y, len(covers))
+        kept, loss, full_loss = greedy_subset(
             self._unit_rules(), covers, targets, self._loss(), n_rules, tolerance
         )
         smaller = self.select(kept)
         smaller.loss_, smaller.full_loss_ = loss, full_loss
         return smaller
 
-    def _pruning_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+        """Read the y of new rows, by the outputs and classes of fit."""
         raise NotImplementedError
+
+    def _unit_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores in the unit in which the loss was minimised."""
+        return scores
 
     def _unit_rules(self) -> NDArray[np.float64]:
         """Heads in the unit in which the loss was minimised, of shape (n_rules, n_channels)."""
         return self._rules.heads()
 
-    def _check_same_outputs(self, schema: TargetSchema) -> None:
-        if schema.n_channels != self._targets.n_channels:
-            raise ValueError(
-                f"y must have the outputs and classes of fit ({self._targets.n_channels} "
-                f"columns or classes); got {schema.n_channels}."
-            )
-
     # Model files -------------------------------------------------------------------------------
 
     def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        return self._rules.to_arrays(), self._metadata()
+        measured = [getattr(self, name) for name in _MEASURED if hasattr(self, name)]
+        losses = {
+            "validation_losses": self.validation_losses_,
+            "measured_losses": np.array(measured, dtype=np.float64),
+        }
+        return self._rules.to_arrays() | losses, self._metadata()
 
     @classmethod
     def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
         rules = RuleSet.from_arrays(arrays)
         estimator = cls._from_metadata(metadata, rules.n_features, rules.n_channels)
+        rules.check_categories(
+            estimator._features.n_categories, estimator._features.is_categorical
+        )
         estimator._rules = rules
-        estimator.validation_losses_ = np.zeros(0)
+        estimator.validation_losses_ = expect_array(arrays, "validation_losses", np.float64, 1)
+        measured = expect_array(arrays, "measured_losses", np.float64, 1)
+        if measured.size not in (0, len(_MEASURED)) or np.isnan(measured).any():
+            raise ValueError("Expected a loss with the rules and one with all, or neither.")
+        for name, value in zip(_MEASURED, measured.tolist()):
+            setattr(estimator, name, value)
         return estimator
 
 
@@ -288,39 +327,3 @@ def _as_rows(X: Any) -> Any:
     if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have
         return X.to_frame().T.infer_objects()
     return np.asarray(X).reshape(1, -1)
-
-
-def _greedy_subset(
-    heads: NDArray[np.float64],
-    covers: NDArray[np.bool_],
-    targets: RuleTargets,
-    loss: RuleLoss,
-    n_rules: int | None,
-    tolerance: float,
-) -> tuple[list[int], float, float]:
-    """Choose rules one by one; also give the mean loss with them and with all."""
-    n_rows = len(covers)
-
-    def mean_loss(scores: NDArray[np.float64]) -> float:
-        return loss.value(targets, scores) / n_rows
-
-    full_loss = mean_loss(covers.astype(np.float64) @ heads)
-    scores = np.broadcast_to(heads[0], targets.values.shape).copy()
-    kept, current = [0], mean_loss(scores)
-    left = list(range(1, len(heads)))
-    while left and (
-        len(kept) < n_rules if n_rules is not None else current > full_loss * (1 + tolerance)
-    ):
-        rows = [np.flatnonzero(covers[:, t]) for t in left]
-        falls = []
-        for t, covered in zip(left, rows):
-            part = targets.at(covered)
-            before = scores[covered]
-            falls.append(loss.value(part, before) - loss.value(part, before + heads[t]))
-        best = int(np.argmax(falls))
-        if falls[best] <= 0:
-            break
-        scores[rows[best]] += heads[left[best]]
-        kept.append(left.pop(best))
-        current = mean_loss(scores)
-    return sorted(kept), current, full_loss

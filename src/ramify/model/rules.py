@@ -26,6 +26,8 @@ OPERATORS = ("<=", ">", "=", "!=", "is missing", "is known")
 MOST_DIGITS = 17
 #: Entries of a dense block of X.
 _BLOCK_ENTRIES = 2**22
+#: Bytes that say which rules cover which rows, at a time.
+_COVER_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,13 +228,17 @@ class RuleSet:
 
     def staged_scores(self, X: Encoded, n_threads: int = 1) -> Iterator[NDArray[np.float64]]:
         """Give the scores of the first rule, the first two, and so on; one array, updated."""
-        covers = self.covers(X, n_threads)
-        scores = np.zeros((int(X.shape[0]), self.n_channels))
-        for t in range(self.n_rules):
-            rule = self.rule(t)
-            rows = np.flatnonzero(covers[:, t])
-            scores[rows[:, None], rule.output] += rule.score
-            yield scores
+        n_rows = int(X.shape[0])
+        scores = np.zeros((n_rows, self.n_channels))
+        step = max(1, _COVER_BYTES // max(1, n_rows))
+        for first in range(0, self.n_rules, step):
+            block = self.take(np.arange(first, min(first + step, self.n_rules)))
+            covers = block.covers(X, n_threads)
+            for t in range(block.n_rules):
+                rule = block.rule(t)
+                rows = np.flatnonzero(covers[:, t])
+                scores[rows[:, None], rule.output] += rule.score
+                yield scores
 
     def _blocks(
         self, X: Encoded
@@ -296,6 +302,27 @@ class RuleSet:
         rules = cls(n_features=n_features, n_channels=n_channels, n_train=n_train, **found)
         rules._check()
         return rules
+
+    def check_categories(
+        self, n_categories: NDArray[np.int32], is_categorical: NDArray[np.bool_]
+    ) -> None:
+        """Raise a ValueError unless conditions fit the kind and the categories of their feature.
+
+        Parameters
+        ----------
+        n_categories : ndarray of shape (n_features,), int32
+        is_categorical : ndarray of shape (n_features,), bool
+        """
+        by_size = self.operator < OPERATORS.index("=")
+        by_category = ~by_size & (self.operator <= OPERATORS.index("!="))
+        if is_categorical[self.feature[by_size]].any():
+            raise ValueError("Expected no thresholds of categorical features.")
+        if not is_categorical[self.feature[by_category]].all():
+            raise ValueError("Expected no categories of numeric features.")
+        codes = self.value[by_category]
+        bounds = n_categories[self.feature[by_category]]
+        if np.any((codes != np.floor(codes)) | (codes < 0) | (codes >= bounds)):
+            raise ValueError("Expected categories that the features have.")
 
     def _check(self) -> None:
         n_rules = self.n_rules

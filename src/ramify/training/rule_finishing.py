@@ -63,9 +63,9 @@ def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uin
         high = np.append(-np.inf, features.bin_high[bins])
         value = rules.value[at]
         place = np.searchsorted(high[1:], value, side="right")
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             margins[at] = np.minimum(value - high[place], low[place] - value)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         exponents = np.floor(np.log10(np.abs(rules.value)))
         digits = exponents + 2 - np.ceil(np.log10(2 * margins) - 1e-9)
     digits[~is_threshold | ~np.isfinite(rules.value) | (rules.value == 0)] = 1
