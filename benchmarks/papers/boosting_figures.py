@@ -28,6 +28,7 @@ import numpy as np
 from sklearn.metrics import label_ranking_average_precision_score
 
 from benchmarks.papers.boosting import METHODS, N_TRAIN, PROBLEMS, problem
+from benchmarks.papers.pictures import save
 from benchmarks.papers.runs import Runs, load
 from ramify import BoostingClassifier, BoostingRegressor, projections
 from ramify.metrics import macro_r2_score
@@ -191,20 +192,9 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", default=list(FIGURES))
     parser.add_argument("--out", type=Path, default=Path("docs/guide/figures"))
     arguments = parser.parse_args()
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.figures:
-        run, draw, (n_rows, n_columns) = FIGURES[name]
-        runs = run()
-        size = (3.9 * n_columns, 3.1 * n_rows)
-        figure, axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")
-        draw(runs, axes)
-        figure.savefig(arguments.out / f"boosting-{name}.png", dpi=100)
-        plt.close(figure)
+        run, draw, shape = FIGURES[name]
+        save(arguments.out / f"boosting-{name}.png", draw, run(), shape, (3.9, 3.1))
 
 
 if __name__ == "__main__":

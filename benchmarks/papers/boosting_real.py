@@ -9,7 +9,7 @@ paper's grid has 490. A fit of a setting ends after ``--seconds`` processor seco
 or 100 rounds (20 for one tree per output) without a better loss on the rows that choose.
 
 Random forests are 100 trees with the paper's settings; one forest per output (st-rf) is left out
-beyond 60 outputs. Rows without labels count as 1 in the LRAP. Every finished run is kept; a second
+beyond 20 outputs. Rows without labels count as 1 in the LRAP. Every finished run is kept; a second
 call goes on where the first was stopped.
 """
 
@@ -57,7 +57,7 @@ BOOSTING: dict[str, dict[str, Any]] = {
     "gbrt-rpo-gaussian": {"projection": projections.Gaussian(1), "leaf_fit": "linear"},
     "gbrt-rpo-subsampled": {"projection": ONE_OUTPUT, "leaf_fit": "linear"},
 }
-MOST_SINGLE_FORESTS = 60
+MOST_SINGLE_FORESTS = 20
 
 
 def is_labels(name: str) -> bool:

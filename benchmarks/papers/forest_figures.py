@@ -22,6 +22,7 @@ import numpy as np
 
 import ramify
 from benchmarks.papers.forests import TABLE_1, fit_and_score, random_split
+from benchmarks.papers.pictures import save
 from benchmarks.papers.runs import Runs
 from benchmarks.real_data import REAL_DATA
 from ramify import projections
@@ -223,20 +224,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("docs/guide/figures"))
     arguments = parser.parse_args()
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.figures:
-        run, draw, (n_rows, n_columns) = FIGURES[name]
+        run, draw, shape = FIGURES[name]
         runs = run(arguments.splits, arguments.jobs)
-        size = (5.2 * n_columns, 3.6 * n_rows)
-        figure, axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")
-        draw(runs, axes)
-        figure.savefig(arguments.out / f"forests-{name}.png", dpi=110)
-        plt.close(figure)
+        save(arguments.out / f"forests-{name}.png", draw, runs, shape, (5.2, 3.6))
 
 
 if __name__ == "__main__":

@@ -114,6 +114,12 @@ def test_all_rounds_are_there_if_asked_for(asked):
     assert fitted(FAINT, n_estimators=200, **asked).n_estimators_ == 200
 
 
+def test_rankings_of_labels_may_go_on_getting_better():
+    model = BoostingClassifier(n_estimators=60, random_state=0)
+    assert model.fit(X, FAINT > 0).n_estimators_ == 60
+    assert fitted(FAINT, n_estimators=60).n_estimators_ < 60
+
+
 def test_stopping_by_chance_is_no_choice():
     with pytest.raises(ValueError, match="must be True, False or 'auto'"):
         fitted(FAINT, early_stopping="sometimes")

@@ -26,8 +26,9 @@ _JUDGES = 4
 _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
 _MOST_SINGLE_OUTPUTS = 64
-#: How many times as many rounds as were best in the race are worth while. Rankings of labels go on
-#: getting better after the loss has begun to rise, and all rows bear more rounds than some.
+#: How many times as many rounds as were best in the race are worth while for numbers: all rows
+#: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting better
+#: long after the loss of their probabilities has begun to rise.
 _MORE_ROUNDS = 2
 
 
@@ -40,7 +41,7 @@ class ChosenView:
     projection : Projection or None
         The view whose model predicted best; None: all outputs.
     most_rounds : int or None
-        Rounds after which its model would only get worse; None: that was not seen.
+        Rounds after which its model of numbers would only get worse; None: not seen.
     """
 
     projection: Projection | None
@@ -90,7 +91,7 @@ def choose_projection(
     ]
     winner = int(np.argmin([loss for loss, _ in results]))
     best_at = results[winner][1]
-    if best_at is None:
+    if best_at is None or data.targets.schema.kind != "regression":
         return ChosenView(candidates[winner])
     share = rows.size / order.size
     return ChosenView(candidates[winner], math.ceil(_MORE_ROUNDS * share * best_at))

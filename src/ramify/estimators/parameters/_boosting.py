@@ -66,9 +66,9 @@ PARAMETERS: dict[str, Parameter] = {
         "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
         "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
         "the best round are dropped. ``'auto'``: no, but where ``projection='auto'`` chooses the\n"
-        "view by trial fits, and the loss of their validation rows rose again, there are no more\n"
-        "than twice as many rounds as were best (in proportion more for more rows than took\n"
-        "part; not with ``warm_start``).",
+        "view of numbers by trial fits, and the loss of their validation rows rose again, there\n"
+        "are no more than twice as many rounds as were best (in proportion more for more rows\n"
+        "than took part; not with ``warm_start``).",
         lambda v: is_bool(v) or (isinstance(v, str) and v == "auto"),
         "True, False or 'auto'",
     ),
