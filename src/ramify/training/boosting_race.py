@@ -27,8 +27,8 @@ _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
 _MOST_SINGLE_OUTPUTS = 64
 #: How many times as many rounds as were best in the race are worth while for numbers: all rows
-#: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting better
-#: long after the loss of their probabilities has begun to rise.
+#: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting
+#: better long after the loss of their probabilities has begun to rise.
 _MORE_ROUNDS = 2
 
 
