@@ -2,25 +2,17 @@
 
 import numpy as np
 import pytest
+from boosting_problems import LABELS, X_TRAIN, Y_TRAIN, X, Y, classifier, regressor
 
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.datasets import make_correlated_targets
+from ramify import BoostingClassifier
 from ramify.losses import Loss, LossTargets, Quantile
 from ramify.projections import PROJECTIONS, RoundRobin
 
-X, Y = make_correlated_targets(260, 6, 5, random_state=0)
-LABELS = (Y > 0).astype(int)
 RNG = np.random.default_rng(0)
 #: A feature of its own for each: these are boosted one at a time by default.
 APART = 3.0 * np.sign(X[:, :5]) + 0.5 * RNG.normal(size=(260, 5))
 #: Projections that select outputs, with all their quantiles.
 SELECTING = ("subsample", "top_outputs", "gradient_sampling")
-ONE = projections.Gaussian(n_components=1)
-
-
-def regressor(**parameters):
-    given = {"n_estimators": 20, "max_depth": 3, "random_state": 0}
-    return BoostingRegressor(**(given | parameters))
 
 
 def coverage(model, targets):
@@ -28,14 +20,16 @@ def coverage(model, targets):
     return (targets[:, :, None] <= model.predict(X)).mean(axis=(0, 1))
 
 
-@pytest.mark.parametrize("leaf_fit", ["relabel", "linear"])
-@pytest.mark.parametrize("name", PROJECTIONS)
-def test_every_quantile_is_learnt_whatever_a_tree_sees(name, leaf_fit):
-    projection = projections.resolve(name)
-    if leaf_fit == "linear":
-        if "n_components" not in projection.get_params() or name in SELECTING:
-            pytest.skip("its views have several components")
-        projection.set_params(n_components=1)
+def views():
+    """All projections, and with linear leaf fits those that can have one component."""
+    for name, cls in PROJECTIONS.items():
+        yield pytest.param(cls(), "relabel", id=name)
+        if "n_components" in cls().get_params() and name not in SELECTING:
+            yield pytest.param(cls(n_components=1), "linear", id=f"{name}-linear")
+
+
+@pytest.mark.parametrize(("projection", "leaf_fit"), list(views()))
+def test_every_quantile_is_learnt_whatever_a_tree_sees(projection, leaf_fit):
     wanted = [0.1, 0.5, 0.9]
     model = regressor(
         loss=Quantile(wanted), projection=projection, leaf_fit=leaf_fit, n_estimators=60
@@ -94,3 +88,37 @@ def test_a_loss_may_have_a_parameter_per_output(projection, targets):
         np.testing.assert_allclose(
             model.predict(X), plain.fit(X, targets).predict(X), rtol=1e-3, atol=1e-3
         )
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile", "poisson"])
+def test_regression_losses_learn(loss):
+    targets = np.round(np.exp(Y_TRAIN)) if loss == "poisson" else Y_TRAIN
+    history = regressor(loss=loss, n_estimators=40).fit(X_TRAIN, targets).history_["train_loss"]
+    assert history[-1] < history[0] - 0.1 * abs(history[0])
+
+
+def test_the_examplewise_loss_learns_whole_label_sets():
+    loss = "examplewise_logistic"
+    model = classifier(loss=loss, n_estimators=150, learning_rate=0.3).fit(X, LABELS)
+    right = np.all(model.predict(X) == LABELS, axis=1)
+    assert right.mean() > 0.8
+
+
+class _Asymmetric(Loss):
+    """Squared error that counts double below the target."""
+
+    def losses(self, targets, raw):
+        rest = targets.values - raw
+        return np.where(rest > 0, rest**2, 0.5 * rest**2)
+
+    def gradient(self, targets, raw):
+        rest = raw - targets.values
+        return np.where(rest < 0, 2 * rest, rest)
+
+
+@pytest.mark.parametrize("leaf_values", ["gradient", "newton", "exact"])
+def test_a_loss_of_ones_own(leaf_values):
+    model = regressor(loss=_Asymmetric(), leaf_values=leaf_values).fit(X, Y)
+    history = model.history_["train_loss"]
+    assert history[-1] < 0.7 * history[0]
+    assert (model.predict(X) - Y).mean() > 0

@@ -1,5 +1,7 @@
 """Weights of rows and entries in boosting, together with targets that are not observed."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -74,7 +76,7 @@ def test_weights_steer_what_any_regressor_is_fitted_to():
 class _Watcher(projections.Projection):
     """All outputs; notes what it was shown."""
 
-    shown = []
+    shown: ClassVar[list] = []
 
     def draw(self, context):
         self.shown.append((context.values.copy(), context.observed, context.weights))

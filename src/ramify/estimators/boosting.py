@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,24 +14,34 @@ from ramify import losses, projections
 from ramify.estimators import boosting_checks
 from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.boosting_checks import (
+    Callback,
+    as_callbacks,
     check_combinations,
     monotone_signs,
     resolved_leaf_values,
 )
+from ramify.estimators.boosting_validation import (
+    HeldOut,
+    read_eval_set,
+    score_function,
+    set_aside,
+)
+from ramify.estimators.boosting_warm_start import check_goes_on, joined_history
 from ramify.estimators.parameter_storage import stored_entropy
 from ramify.estimators.tree_settings import tree_settings
-from ramify.ingest import BinnedData, Targets, align_targets
-from ramify.metrics import METRICS
+from ramify.ingest import BinnedData, Targets
 from ramify.model import BoostedModels, BoostedTrees, apply_trees
+from ramify.model.arrays import expect_array
+from ramify.model.output_cosines import output_cosines
 from ramify.training import (
     Booster,
     BoostingLoop,
-    BoostingProgress,
     BoostingSettings,
     ChosenView,
     FactoredBooster,
     ModelBooster,
     StoppingRule,
+    TargetRows,
     TrainingData,
     Units,
     Validation,
@@ -39,16 +49,17 @@ from ramify.training import (
     progress_bar,
 )
 
-#: A stream of chance for the rows that are set aside.
-_SPLIT_STREAM = 2**32 + 1
-
-Callback = Callable[[BoostingProgress], Any]
+#: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
+_MAP_ROWS = 512
 
 
 class BoostingEstimator(MultiOutputEstimator):
     """Base of the boosted models."""
 
     _model: BoostedTrees | BoostedModels
+    _shift: NDArray[np.float64]
+    _scale: NDArray[np.float64]
+    _trees_per_stage: int
     projection_: projections.Projection | None
     history_: dict[str, NDArray[np.float64]]
 
@@ -58,36 +69,59 @@ class BoostingEstimator(MultiOutputEstimator):
         self,
         data: BinnedData,
         targets: Targets,
-        weights: NDArray[np.float64] | None,
-        eval_set: tuple[Any, Any] | None,
+        sample_weight: NDArray[np.float64] | None,
+        eval_set: tuple[Any, ...] | None,
+        callbacks: Callback | Sequence[Callback],
+    ) -> None:
+        # Whatever ends a fit early, this estimator is still what it was before.
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        draft._boost(data, targets, sample_weight, eval_set, as_callbacks(callbacks))
+        self.__dict__ = draft.__dict__
+
+    def _boost(
+        self,
+        data: BinnedData,
+        targets: Targets,
+        sample_weight: NDArray[np.float64] | None,
+        eval_set: tuple[Any, ...] | None,
         callbacks: Sequence[Callback],
     ) -> None:
         loss = self._resolved_loss(targets.schema.kind)
-        check_combinations(self, loss, targets)
-        old = self._start(data, targets)
-        training, held_out = self._training_data(data, targets, weights, eval_set)
-        settings, most_rounds = self._settings(data, loss, training)
-        booster = self._booster(training, settings)
-        self._loss, units = loss, booster.units
+        check_combinations(self, loss, data.schema, targets)
+        old = self._start(data, targets, loss)
+        training, held_out = self._training_data(data, targets, sample_weight, eval_set)
+        settings, most_rounds = self._settings(data, loss, training, goes_on=old is not None)
+        units = Units.of(training, loss, settings.tree.normalize_outputs)
+        if old is not None:
+            units = units.kept(self._shift, self._scale)
+        booster = self._booster(training, settings, units)
+        self._loss, self._is_normalized = loss, settings.tree.normalize_outputs
         self._shift, self._scale = units.shift, units.scale
         self._remember(data.schema, targets.schema)
-        validation = self._validation(booster, held_out, training.targets)
+        validation = self._validation(units, held_out, training.targets)
         rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
         n_rounds = min(self.n_estimators, most_rounds or self.n_estimators)
+        per_stage = None if old is None else self._trees_per_stage
         with progress_bar(type(self).__name__, n_rounds, self.verbose) as advance:
             loop = BoostingLoop(booster, validation, rule, callbacks, advance)
-            model = loop.run(n_rounds, old)
+            model = loop.run(n_rounds, old, per_stage)
         assert model is not None
         self._trees_per_stage = booster.n_trees_per_stage
+        kept = 0 if old is None else old.n_trees // self._trees_per_stage
+        self.history_ = joined_history(self.history_ if kept else {}, kept, loop.history)
         self._model = model
-        self._remember_history(loop.history, goes_on=old is not None)
+        self.best_iteration_ = self.n_estimators_
+        self._moves = self._sampled_moves(training)
 
     @property
     def _stops_early(self) -> bool:
         """Whether validation rows decide when to stop; 'auto' leaves that to the trial fits."""
         return not isinstance(self.early_stopping, str) and bool(self.early_stopping)
 
-    def _booster(self, training: TrainingData, settings: BoostingSettings) -> Booster:
+    def _booster(
+        self, training: TrainingData, settings: BoostingSettings, units: Units
+    ) -> Booster:
         if boosting_checks.raw_bytes(training.targets) > boosting_checks.LARGEST_RAW_BYTES:
             if self._stops_early or self.eval_metric is not None:
                 raise ValueError(
@@ -95,11 +129,13 @@ class BoostingEstimator(MultiOutputEstimator):
                     "without validation: use early_stopping=False and eval_metric=None."
                 )
             return FactoredBooster(
-                training, settings, self._entropy, self._n_threads(), self.n_estimators
+                training, settings, self._entropy, self._n_threads(), self.n_estimators, units
             )
         if self.estimator is None:
-            return Booster(training, settings, self._entropy, self._n_threads())
-        return ModelBooster(training, settings, self._entropy, self._n_threads(), self.estimator)
+            return Booster(training, settings, self._entropy, self._n_threads(), units)
+        return ModelBooster(
+            training, settings, self._entropy, self._n_threads(), self.estimator, units
+        )
 
     def _resolved_loss(self, kind: str) -> losses.Loss:
         if isinstance(self.loss, str) and self.loss == "auto":
@@ -108,13 +144,13 @@ class BoostingEstimator(MultiOutputEstimator):
         return losses.resolve(self.loss)
 
     def _settings(
-        self, data: BinnedData, loss: losses.Loss, training: TrainingData
+        self, data: BinnedData, loss: losses.Loss, training: TrainingData, *, goes_on: bool
     ) -> tuple[BoostingSettings, int | None]:
         """Give the settings, and a limit of rounds if the trial fits of a view showed one."""
         is_auto = isinstance(self.projection, str) and self.projection == "auto"
         settings = self._settings_without_view(data, loss)
         most_rounds = None
-        if not (self.warm_start and hasattr(self, "_model")):
+        if not goes_on:
             if is_auto:
                 chosen = self._automatic_view(settings, training)
             else:
@@ -147,42 +183,33 @@ class BoostingEstimator(MultiOutputEstimator):
             monotone=monotone_signs(self.monotonic_cst, data.schema),
         )
 
-    def _start(self, data: BinnedData, targets: Targets) -> BoostedTrees | BoostedModels | None:
+    def _start(
+        self, data: BinnedData, targets: Targets, loss: losses.Loss
+    ) -> BoostedTrees | BoostedModels | None:
         """Give the trees to go on from, if there are any and that is wanted."""
         if not (self.warm_start and hasattr(self, "_model")):
             self._entropy = self._rng().integers(2**32, size=4).tolist()
             return None
-        if self.n_estimators < self.n_estimators_:
-            raise ValueError(
-                f"n_estimators must be at least {self.n_estimators_}, the number of rounds that "
-                f"are there, if warm_start=True; got {self.n_estimators}."
-            )
-        same = (
-            data.schema.to_json() == self._features.to_json()
-            and targets.schema.to_json() == self._targets.to_json()
-        )
-        if not same:
-            raise ValueError(
-                "warm_start=True adds trees grown on the same X and y as before; got others. Use "
-                "warm_start=False to start anew."
-            )
+        check_goes_on(self, data, targets, loss)
         return self._model
 
     def _training_data(
         self,
         data: BinnedData,
         targets: Targets,
-        weights: NDArray[np.float64] | None,
-        eval_set: tuple[Any, Any] | None,
-    ) -> tuple[TrainingData, tuple[Any, Targets] | None]:
+        sample_weight: NDArray[np.float64] | None,
+        eval_set: tuple[Any, ...] | None,
+    ) -> tuple[TrainingData, HeldOut | None]:
         """Set validation rows aside, or read those that were given."""
         features, encoded = data.binned(self.max_bins, self._n_threads()), data.encoded
+        weights = self._loss_weights(sample_weight, targets, targets)
         held_out = None
         if eval_set is not None:
-            held_out = self._read_eval_set(data, targets, eval_set)
+            held_out = read_eval_set(self, data, targets, eval_set)
         elif self._stops_early:
-            kept, aside = self._split(data.n_rows)
-            held_out = encoded[aside], targets.at(aside)
+            kept, aside = set_aside(targets, weights, self.validation_fraction, self._entropy)
+            given, w = (None if w is None else w[aside] for w in (sample_weight, weights))
+            held_out = HeldOut(encoded[aside], targets.at(aside), given, w)
             features, encoded, targets = features.at(kept), encoded[kept], targets.at(kept)
             weights = None if weights is None else weights[kept]
         training = TrainingData(
@@ -194,34 +221,17 @@ class BoostingEstimator(MultiOutputEstimator):
         )
         return training, held_out
 
-    def _split(self, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Draw the rows to train on and those to validate on, both ascending."""
-        n_aside = int(np.ceil(self.validation_fraction * n_rows))
-        if n_aside >= n_rows:
-            raise ValueError(
-                f"early_stopping=True sets {n_aside} of {n_rows} rows aside, which leaves none "
-                "to train on. Give more rows, an eval_set, or early_stopping=False."
-            )
-        order = np.random.default_rng([*self._entropy, _SPLIT_STREAM]).permutation(n_rows)
-        return np.sort(order[n_aside:]), np.sort(order[:n_aside])
-
-    def _read_eval_set(
-        self, data: BinnedData, targets: Targets, eval_set: tuple[Any, Any]
-    ) -> tuple[Any, Targets]:
-        if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-            raise ValueError(
-                f"eval_set must be a pair (X, y); got {type(eval_set).__name__}. For early "
-                "stopping on training rows leave it out."
-            )
-        encoded = data.schema.encode(eval_set[0], estimator_name=type(self).__name__)
-        read = self._ingest_targets(eval_set[1], encoded.shape[0])
-        return encoded, align_targets(read, targets.schema)
-
     def _ingest_targets(self, y: Any, n_rows: int) -> Targets:
         raise NotImplementedError
 
+    def _loss_weights(
+        self, sample_weight: NDArray[np.float64] | None, targets: Targets, counted: Targets
+    ) -> NDArray[np.float64] | None:
+        """Weights of the loss: those of rows or entries, times those of classes."""
+        return sample_weight
+
     def _validation(
-        self, booster: Booster, held_out: tuple[Any, Targets] | None, training: Targets
+        self, units: Units, held_out: HeldOut | None, training: Targets
     ) -> Validation | None:
         if held_out is None:
             if self.eval_metric is not None:
@@ -230,50 +240,32 @@ class BoostingEstimator(MultiOutputEstimator):
                     "early_stopping=True."
                 )
             return None
-        encoded, targets = held_out
         score = None
         if self.eval_metric is not None:
-            score = self._score_of(targets, training, booster.units)
-        return Validation(encoded, booster.units.loss_targets(booster.data, targets), score)
-
-    def _score_of(
-        self, targets: Targets, training: Targets, units: Units
-    ) -> Callable[[NDArray[np.float32]], float]:
-        """Make the function from raw predictions of the validation rows to a score."""
-        metric, sign = self.eval_metric, 1.0
-        needs = "values" if targets.schema.kind == "regression" else "labels"
-        if isinstance(metric, str):
-            known = METRICS[metric]
-            kind = targets.schema.kind
-            if known.task != kind:
-                raise ValueError(
-                    f"eval_metric={metric!r} is for {known.task} problems; y is {kind}. Use "
-                    "another metric or a callable."
-                )
-            sign, needs = (1.0 if known.greater_is_better else -1.0), known.needs
-            metric = known.prepare(self._truth(training))
-        truth = self._truth(targets)
-
-        def score(raw: NDArray[np.float32]) -> float:
-            return sign * float(metric(truth, self._shown(raw, needs)))
-
-        return score
+            score = score_function(self, held_out, training)
+        rows = TargetRows.of(held_out.targets, held_out.weights)
+        return Validation(held_out.encoded, units.loss_targets(rows), score)
 
     def _truth(self, targets: Targets) -> Any:
         """Targets as metrics want them: NaN where they are not observed."""
         raise NotImplementedError
 
     def _shown(self, raw: NDArray[np.float32], needs: str) -> Any:
-        """Predictions as metrics want them: values, labels or scores."""
+        """Predictions as metrics want them: values, labels, scores or probabilities."""
         raise NotImplementedError
 
-    def _remember_history(self, history: dict[str, list[float]], *, goes_on: bool) -> None:
-        old = self.history_ if goes_on else {}
-        kept = self.n_estimators_
-        self.history_ = {
-            name: np.concatenate([old.get(name, []), values]) for name, values in history.items()
-        }
-        self.best_iteration_ = kept
+    def _sampled_moves(self, training: TrainingData) -> NDArray[np.float32] | None:
+        """Sample what is added to every channel on some training rows, if no tree serves two."""
+        is_shared = isinstance(self._model, BoostedTrees) and not isinstance(
+            self.projection_, projections.RoundRobin
+        )
+        if is_shared or self._targets.n_outputs == 1:
+            return None
+        rows = training.weighted_rows
+        rows = rows[:: -(-rows.size // _MAP_ROWS)]
+        raw = self._model.predict(training.encoded[rows], self._n_threads())
+        moves = np.nan_to_num(raw - self._model.baseline.astype(np.float32))
+        return np.ascontiguousarray(moves.T)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
@@ -335,23 +327,17 @@ class BoostingEstimator(MultiOutputEstimator):
         Of what the trees add to two outputs: the vectors rho of ``leaf_fit='linear'``, or the
         values of all leaves. 1: every tree moves both alike; 0: they have nothing in common; -1:
         every tree moves them in opposite directions. Channels of an output are taken together.
+
+        Where no tree serves two outputs (one output at a time), and for an `estimator`: of what
+        the whole model adds to two outputs on (some of) the training rows.
         """
         check_is_fitted(self)
-        vectors = self._model.channel_vectors()
-        lengths = np.linalg.norm(vectors, axis=1)
-        vectors = vectors / np.where(lengths > 0, lengths, 1.0)[:, None]
-        cosines = vectors @ vectors.T
-        n_channels, n_outputs = self._model.n_channels, self._targets.n_outputs
-        if n_channels != n_outputs:
-            offsets: NDArray[Any] = self._targets.channel_offsets
-            if offsets[-1] != n_channels:  # several quantiles per output
-                offsets = np.arange(n_outputs + 1) * (n_channels // n_outputs)
-            sizes = np.diff(offsets)
-            sums = np.add.reduceat(np.add.reduceat(cosines**2, offsets[:-1], 0), offsets[:-1], 1)
-            cosines = np.sqrt(sums / np.outer(sizes, sizes) * np.sqrt(np.outer(sizes, sizes)))
-        cosines = np.clip(cosines, -1.0, 1.0)
-        np.fill_diagonal(cosines, 1.0)
-        return cosines
+        moves = self._moves
+        n_outputs = self._targets.n_outputs
+        offsets: NDArray[Any] = self._targets.channel_offsets
+        if offsets[-1] != self._model.n_channels:  # several quantiles per output
+            offsets = np.arange(n_outputs + 1) * (self._model.n_channels // n_outputs)
+        return output_cosines(self._trees().channel_vectors() if moves is None else moves, offsets)
 
     # Model files -------------------------------------------------------------------------------
 
@@ -359,11 +345,14 @@ class BoostingEstimator(MultiOutputEstimator):
         metadata = self._metadata()  # refuses an `estimator`
         metadata["entropy"] = self._entropy
         metadata["trees_per_stage"] = self._trees_per_stage
+        metadata["is_normalized"] = self._is_normalized
         metadata["fitted_loss"] = losses.to_json(self._loss)
         view = self.projection_
         metadata["fitted_projection"] = None if view is None else projections.to_json(view)
         arrays = self._trees().to_arrays()
         arrays |= {"output_shift": self._shift, "output_scale": self._scale}
+        if self._moves is not None:
+            arrays["output_moves"] = self._moves
         arrays |= {f"history_{name}": values for name, values in self.history_.items()}
         return arrays, metadata
 
@@ -392,6 +381,12 @@ class BoostingEstimator(MultiOutputEstimator):
                 raise ValueError(f"Expected output_{name} to be finite.")
             setattr(estimator, f"_{name}", stored)
         estimator._model, estimator._loss = model, loss
+        moves = arrays.get("output_moves")
+        if moves is not None:
+            moves = expect_array(arrays, "output_moves", np.float32, 2)
+            if moves.shape[0] != model.n_channels or not np.all(np.isfinite(moves)):
+                raise ValueError("Expected finite output_moves with a row per channel.")
+        estimator._moves, estimator._is_normalized = moves, bool(metadata["is_normalized"])
         view = metadata["fitted_projection"]
         estimator.projection_ = None if view is None else projections.from_json(view)
         estimator._trees_per_stage = per_stage

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramify.ingest import FeatureSchema, Targets
-from ramify.losses import Loss, SquaredError
+from ramify.losses import Loss, Quantile, SquaredError
+from ramify.training import BoostingProgress
 
 #: Raw predictions beyond this many bytes are not held as an array.
 LARGEST_RAW_BYTES = 2**31
+
+
+Callback = Callable[[BoostingProgress], Any]
+
+
+def as_callbacks(callbacks: Callback | Sequence[Callback]) -> Sequence[Callback]:
+    """Take one callback or several."""
+    several = [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in several:
+        if not callable(callback):
+            raise TypeError(
+                f"callbacks must be a function of the progress, or several; got {callback!r:.80}."
+            )
+    return several
 
 
 def resolved_leaf_values(leaf_values: str, loss: Loss) -> str:
@@ -21,7 +38,9 @@ def resolved_leaf_values(leaf_values: str, loss: Loss) -> str:
     return "exact" if loss.hessian == "none" else "newton"
 
 
-def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
+def check_combinations(
+    estimator: Any, loss: Loss, features: FeatureSchema, targets: Targets
+) -> None:
     """Raise a ValueError if parameters, loss and targets do not go together."""
     kind = targets.schema.kind
     if kind not in loss.tasks:
@@ -45,7 +64,13 @@ def check_combinations(estimator: Any, loss: Loss, targets: Targets) -> None:
             "tree with the opposite sign. Use leaf_fit='relabel'."
         )
     if estimator.estimator is not None:
-        _check_weak_models(estimator)
+        _check_weak_models(estimator, features)
+    is_several = isinstance(loss, Quantile) and loss.quantiles.size > 1
+    if is_several and estimator.eval_metric is not None and not callable(estimator.eval_metric):
+        raise ValueError(
+            f"eval_metric={estimator.eval_metric!r} compares one prediction per output; {loss!r} "
+            "gives several. Use a callable, or None for the loss itself."
+        )
     if raw_bytes(targets) > LARGEST_RAW_BYTES:
         _check_factored(estimator, loss, targets)
 
@@ -68,8 +93,8 @@ def _check_factored(estimator: Any, loss: Loss, targets: Targets) -> None:
         )
 
 
-def _check_weak_models(estimator: Any) -> None:
-    """Refuse what needs leaves."""
+def _check_weak_models(estimator: Any, features: FeatureSchema) -> None:
+    """Refuse what needs leaves, and warn where codes would be taken for numbers."""
     projection = estimator.projection
     has_view = projection is not None and not (
         isinstance(projection, str) and projection == "auto"
@@ -81,6 +106,13 @@ def _check_weak_models(estimator: Any) -> None:
         )
     if estimator.monotonic_cst is not None:
         raise ValueError("monotonic_cst is for trees; got an estimator.")
+    if features.is_categorical.any():
+        warnings.warn(
+            f"{type(estimator.estimator).__name__} sees categories as their codes 0, 1, ...: put "
+            "a scikit-learn pipeline with an encoder there, or boost trees.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def monotone_signs(monotonic_cst: Any, schema: FeatureSchema) -> NDArray[np.int8] | None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.estimators.boosting import BoostingEstimator, Callback
+from ramify.estimators.boosting import BoostingEstimator
+from ramify.estimators.boosting_checks import Callback
 from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import documented
@@ -118,8 +119,8 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
         y: Any,
         sample_weight: Any = None,
         *,
-        eval_set: tuple[Any, Any] | None = None,
-        callbacks: Sequence[Callback] = (),
+        eval_set: tuple[Any, ...] | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
     ) -> BoostingClassifier:
         """Boost the model.
 
@@ -130,9 +131,9 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
         y : array-like, frame or sparse matrix of shape (n,) or (n, d)
             Classes or labels; NaN and None are not observed.
         sample_weight : array-like of shape (n,) or (n, d), optional
-        eval_set : tuple (X, y), optional
+        eval_set : tuple (X, y) or (X, y, sample_weight), optional
             Validation rows, for `history_` and early stopping.
-        callbacks : sequence of callable
+        callbacks : callable or sequence of callable
             Called after every round with a progress that has `n_estimators`, `train_loss`,
             `validation_loss` and `validation_score`; one that returns True ends the fit.
 
@@ -145,15 +146,17 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
         self._check_decoding()
         targets = self._ingest_targets(y, data.n_rows)
         self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets),
-            class_weights(self.class_weight, targets),
-        )
+        weights = self._read_weights(sample_weight, targets)
         self._fit(data, targets, weights, eval_set, callbacks)
         return self
 
     def _ingest_targets(self, y: Any, n_rows: int) -> Targets:
         return ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
+
+    def _loss_weights(
+        self, sample_weight: NDArray[np.float64] | None, targets: Targets, counted: Targets
+    ) -> NDArray[np.float64] | None:
+        return combine_weights(sample_weight, class_weights(self.class_weight, targets, counted))
 
     @property
     def classes_(self) -> Any:
@@ -256,6 +259,8 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
 
     def _shown(self, raw: NDArray[np.float32], needs: str) -> Any:
         probabilities = self._probabilities(raw)
-        if needs == "scores":
-            return probabilities
-        return self._decode_channels(probabilities)
+        if needs == "labels":
+            return self._decode_channels(probabilities)
+        if needs == "probabilities":
+            return split_probabilities(self._targets, probabilities)
+        return probabilities[:, 0] if self._targets.kind == "binary" else probabilities

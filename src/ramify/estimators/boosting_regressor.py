@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ramify.estimators.boosting import BoostingEstimator, Callback
+from ramify.estimators.boosting import BoostingEstimator
+from ramify.estimators.boosting_checks import Callback
 from ramify.estimators.parameters import documented
 from ramify.ingest import Targets, ingest_regression_targets
 from ramify.losses import Quantile
@@ -100,8 +101,8 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         y: Any,
         sample_weight: Any = None,
         *,
-        eval_set: tuple[Any, Any] | None = None,
-        callbacks: Sequence[Callback] = (),
+        eval_set: tuple[Any, ...] | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
     ) -> BoostingRegressor:
         """Boost the model.
 
@@ -112,9 +113,9 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         y : array-like, frame or sparse matrix of shape (n,) or (n, d)
             NaN is a target that was not observed.
         sample_weight : array-like of shape (n,) or (n, d), optional
-        eval_set : tuple (X, y), optional
+        eval_set : tuple (X, y) or (X, y, sample_weight), optional
             Validation rows, for `history_` and early stopping.
-        callbacks : sequence of callable
+        callbacks : callable or sequence of callable
             Called after every round with a progress that has `n_estimators`, `train_loss`,
             `validation_loss` and `validation_score`; one that returns True ends the fit.
 

@@ -85,7 +85,9 @@ def _check_weights(weights: NDArray[np.float64], name: str) -> None:
         raise ValueError(f"{name} must not be negative; got {weights.min()}.")
 
 
-def class_weights(class_weight: ClassWeight, targets: Targets) -> NDArray[np.float64] | None:
+def class_weights(
+    class_weight: ClassWeight, targets: Targets, counted: Targets | None = None
+) -> NDArray[np.float64] | None:
     """Turn class weights into weights of rows (one output) or channels (several).
 
     Parameters
@@ -96,6 +98,8 @@ def class_weights(class_weight: ClassWeight, targets: Targets) -> NDArray[np.flo
         labels. A list has one dict per output.
     targets : Targets
         Unobserved entries do not count; their weight is 1.
+    counted : Targets, optional
+        Whose frequencies "balanced" means, with the same schema; by default those of `targets`.
 
     Returns
     -------
@@ -116,7 +120,8 @@ def class_weights(class_weight: ClassWeight, targets: Targets) -> NDArray[np.flo
     columns = []
     for j, weight in enumerate(chosen):
         codes, classes = codes_of(targets, j)
-        per_class = _weights_of_classes(weight, codes, classes, _output_label(schema, j))
+        frequencies = codes if counted is None else codes_of(counted, j)[0]
+        per_class = _weights_of_classes(weight, frequencies, classes, _output_label(schema, j))
         weights = np.ones(codes.size)
         weights[codes >= 0] = per_class[codes[codes >= 0]]
         columns.append(weights)

@@ -14,7 +14,7 @@ from ramify.training.boosting_models import ModelBooster
 from ramify.training.boosting_race import ChosenView, choose_projection
 from ramify.training.boosting_units import Units
 from ramify.training.calibration import channel_scores, probabilities
-from ramify.training.data import TrainingData
+from ramify.training.data import TargetRows, TrainingData
 from ramify.training.forest import ForestGrower, ForestSettings, Member
 from ramify.training.graph_consensus import ConsensusCompletion
 from ramify.training.graph_ensemble import (
@@ -66,6 +66,7 @@ __all__ = [
     "RuleSettings",
     "RuleTargets",
     "StoppingRule",
+    "TargetRows",
     "TrainingData",
     "TreeSettings",
     "Units",

@@ -21,7 +21,7 @@ from ramify.model import BoostedModels, BoostedTrees, TreeStructure, apply_trees
 from ramify.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
 from ramify.training.boosting_leaves import LeafFitter, TreeMove
 from ramify.training.boosting_state import BoostingState, LeafRows, make_state
-from ramify.training.boosting_units import Units
+from ramify.training.boosting_units import Units, check_kept_units
 from ramify.training.channels import Channels, Scaling
 from ramify.training.gradient_channels import gradient_channels
 from ramify.training.moments import Moments
@@ -72,6 +72,15 @@ class GrownRound:
     channel: int
     feature_gains: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, structure: TreeStructure, move: TreeMove, channel: int) -> GrownRound:
+        """Take a tree with its statistics."""
+        inner = ~structure.is_leaf
+        gains = np.bincount(
+            structure.feature[inner], structure.gain[inner], minlength=structure.n_features
+        )
+        return cls(structure.without_statistics(), move, channel, gains.astype(np.float64))
+
 
 class Booster:
     """Boosts one model; tree t depends on the seed, the trees before it and t alone.
@@ -83,6 +92,8 @@ class Booster:
     entropy : sequence of int
         The seed.
     n_threads : int
+    units : Units, optional
+        Those of an earlier fit that is gone on with; by default of these data.
     """
 
     def __init__(
@@ -91,11 +102,14 @@ class Booster:
         settings: BoostingSettings,
         entropy: Sequence[int],
         n_threads: int,
+        units: Units | None = None,
     ) -> None:
         self.data, self.settings, self.n_threads = data, settings, n_threads
         self.entropy = [int(number) for number in entropy]
-        self.units = Units.of(data, settings.loss, settings.tree.normalize_outputs)
+        self.units = units or Units.of(data, settings.loss, settings.tree.normalize_outputs)
         self.targets = self.units.loss_targets(data)
+        if units is not None:
+            check_kept_units(self.targets)
         settings.loss.check_targets(self.targets)
         self.baseline = settings.loss.baseline(self.targets)
         self.feedback: list[Feedback] = []
@@ -114,12 +128,13 @@ class Booster:
         model : BoostedTrees or BoostedModels, optional
         """
         raw: NDArray[np.float32] = self.baseline.astype(np.float32)
-        if model is not None:
-            raw = np.nan_to_num(model.predict(self.data.encoded, self.n_threads))
         self.state: BoostingState = make_state(
             self.settings.loss, self.targets, raw, self.data.weighted_rows, self.n_threads
         )
-        _ = self.context.varying_channels
+        _ = self.context.varying_channels  # those of y, however well a model fits them
+        if model is not None:
+            learnt = np.nan_to_num(model.predict(self.data.encoded, self.n_threads))
+            self.state.add(learnt - raw)
 
     @property
     def _projection(self) -> Projection | None:
@@ -173,26 +188,30 @@ class Booster:
         channels = gradient_channels(self.state, view, self._row_weights)
         grown = self._grow_structure(channels, rng)
         structure = grown.structure
-        sizes = structure.n_samples[structure.is_leaf]
-        leaves = LeafRows(grown.ordered, np.concatenate([[0], np.cumsum(sizes)]))
-        everywhere = leaves
-        if self.settings.subsample < 1.0:
-            everywhere = self._all_leaves(structure)
+        leaves, everywhere = self._leaf_rows(grown)
         move, channel = self._move(view, channels, structure, leaves, everywhere)
         if self._wants_feedback:
             fall = before - self.state.value()
             self.feedback.append(Feedback(view.choice, fall, grown.work, view.n_channels))
-        inner = ~structure.is_leaf
-        gains = np.bincount(
-            structure.feature[inner], structure.gain[inner], minlength=structure.n_features
-        )
-        return GrownRound(structure.without_statistics(), move, channel, gains.astype(np.float64))
+        return GrownRound.of(structure, move, channel)
 
     @property
     def _wants_feedback(self) -> bool:
         return self._projection is not None and self._projection.uses_feedback
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
+        view = self._view(t, rng)
+        if self.settings.leaf_fit == "linear" and view.n_channels != 1:
+            if self._projection is not None and not self.context.varying_channels.any():
+                return View.of_selection([0], view.seen.size)  # nothing to learn
+            raise ValueError(
+                "leaf_fit='linear' needs a view of one component: every output is fitted to one "
+                f"number per leaf; got a view of {view.n_channels}. Use a projection such as "
+                "projections.Gaussian(n_components=1), or leaf_fit='relabel'."
+            )
+        return view
+
+    def _view(self, t: int, rng: np.random.Generator) -> View:
         if self._projection is None:
             return View.of_all(self.targets.n_channels)
         if self.context.observed is not None:  # nobody else asks for gradients without weight
@@ -202,16 +221,28 @@ class Booster:
     def _grow_structure(self, channels: Channels, rng: np.random.Generator) -> Any:
         params = grow_params(self.settings.tree, self.data, self._scaling, rng)
         params.n_threads = self.n_threads
-        rows = self.data.weighted_rows
-        if self.settings.subsample < 1.0:
-            n_drawn = max(1, round(self.settings.subsample * rows.size))
-            rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
+        rows = self._drawn_rows(rng)
         return grow_on_channels(self.data, self._scaling, channels, params, rows, self._row_orders)
 
     @cached_property
     def _row_orders(self) -> _core.RowOrders:
         """The rows sorted by every feature, once for all trees."""
         return _core.RowOrders(self.data.binned, self.n_threads)
+
+    def _drawn_rows(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Rows of a round: all that count, or a share of them, ascending."""
+        rows = self.data.weighted_rows
+        if self.settings.subsample == 1.0:
+            return rows
+        n_drawn = max(1, round(self.settings.subsample * rows.size))
+        return np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
+
+    def _leaf_rows(self, grown: Any) -> tuple[LeafRows, LeafRows]:
+        """Rows on which a tree was grown, and all that it moves, leaf after leaf."""
+        structure = grown.structure
+        sizes = structure.n_samples[structure.is_leaf]
+        leaves = LeafRows(grown.ordered, np.concatenate([[0], np.cumsum(sizes)]))
+        return leaves, leaves if self.settings.subsample == 1.0 else self._all_leaves(structure)
 
     def _all_leaves(self, structure: TreeStructure) -> LeafRows:
         """Send all rows that count down the tree, also those it was not grown on."""

@@ -67,6 +67,8 @@ class FactoredBooster(Booster):
     n_threads : int
     n_rounds : int
         The most rounds there will be.
+    units : Units, optional
+        Those of an earlier fit that is gone on with.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class FactoredBooster(Booster):
         entropy: Sequence[int],
         n_threads: int,
         n_rounds: int,
+        units: Units | None = None,
     ) -> None:
         if not isinstance(settings.tree.projection, _BLIND):
             raise ValueError(
@@ -85,7 +88,7 @@ class FactoredBooster(Booster):
             )
         self.data, self.settings, self.n_threads = data, settings, n_threads
         self.entropy = [int(number) for number in entropy]
-        self.units = Units.of(data, settings.loss, settings.tree.normalize_outputs)
+        self.units = units or Units.of(data, settings.loss, settings.tree.normalize_outputs)
         self.feedback = []
         schema = data.targets.schema
         n_channels = schema.n_channels
@@ -106,13 +109,18 @@ class FactoredBooster(Booster):
         self._weights = np.ones(data.n_rows) if data.weights is None else data.weights
         self._weights = self._weights / data.weight_unit
         total = float(self._weights.sum())
-        sums = self._labels.T @ self._weights
-        self._constant = sums / total
-        self.baseline = self._constant - self.units.shift / self.units.scale
-        squares = self._labels.multiply(self._labels).T @ self._weights
-        deviations = np.asarray(squares).ravel() - total * self._constant**2
-        self._value = 0.5 * float(np.maximum(deviations, 0.0).sum())
         self._mean_over = total * self._labels.shape[1]
+        self._start_from((self._labels.T @ self._weights) / total)
+
+    def _start_from(self, constant: NDArray[np.float64]) -> None:
+        """Set the constant c, and the loss that it leaves."""
+        self._constant = constant
+        self.baseline = constant - self.units.shift / self.units.scale
+        total = float(self._weights.sum())
+        squares = np.asarray(self._labels.multiply(self._labels).T @ self._weights).ravel()
+        sums = self._labels.T @ self._weights
+        left = squares - 2.0 * constant * sums + total * constant**2
+        self._value = 0.5 * float(np.maximum(left, 0.0).sum())
 
     def start(self, model: BoostedTrees | BoostedModels | None = None) -> None:
         """Set numbers and factors: to those of a model to go on from, or to none."""
@@ -121,6 +129,7 @@ class FactoredBooster(Booster):
         self._factors = np.zeros((self._n_rounds, n_channels), np.float32)
         self._n_done = 0
         if isinstance(model, BoostedTrees) and model.tree_factors is not None:
+            self._start_from(model.baseline + self.units.shift / self.units.scale)
             leaves = model.leaves_of(self.data.encoded, self.n_threads)
             for t in range(model.n_trees):
                 self._add(model.leaf_values[leaves[:, t], 0], model.tree_factors[t])
@@ -143,9 +152,7 @@ class FactoredBooster(Booster):
         shown = (self._weights * channel).astype(np.float32)[:, None]
         grown = self._grow_structure(Channels(shown, weights, None), rng)
         structure = grown.structure
-        sizes = structure.n_samples[structure.is_leaf]
-        leaves = LeafRows(grown.ordered, np.concatenate([[0], np.cumsum(sizes)]))
-        everywhere = leaves if self.settings.subsample == 1.0 else self._all_leaves(structure)
+        leaves, everywhere = self._leaf_rows(grown)
         values = self._leaf_numbers(shown[:, 0], leaves)
         numbers = np.zeros(self._labels.shape[0], np.float32)
         numbers[everywhere.rows] = np.repeat(values, np.diff(everywhere.offsets))
@@ -153,20 +160,10 @@ class FactoredBooster(Booster):
         factors = self.settings.learning_rate * along / square if square > 0 else 0.0 * along
         shrunk = factors.astype(np.float32)
         self._add(numbers, shrunk, along=along, square=square)
-        inner = ~structure.is_leaf
-        gains = np.bincount(
-            structure.feature[inner], structure.gain[inner], minlength=structure.n_features
-        )
-        move = TreeMove(values[:, None], shrunk)
-        return GrownRound(structure.without_statistics(), move, -1, gains.astype(np.float64))
+        return GrownRound.of(structure, TreeMove(values[:, None], shrunk), -1)
 
     def _project(self, view: View) -> NDArray[np.float64]:
         """Residuals seen through a view of one component, of shape (n_rows,)."""
-        if view.n_channels != 1:
-            raise ValueError(
-                "leaf_fit='linear' needs a view of one component; got a view of "
-                f"{view.n_channels}. Use a projection such as projections.Gaussian(1)."
-            )
         component = np.zeros(self.targets.n_channels)
         if view.selected is not None:
             component[view.selected] = 1.0
@@ -215,4 +212,4 @@ class FactoredBooster(Booster):
 
     def mean_loss(self) -> float:
         """Mean loss of the training rows."""
-        return self._value / self._mean_over
+        return max(self._value, 0.0) / self._mean_over

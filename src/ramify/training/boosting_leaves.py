@@ -146,12 +146,7 @@ class LeafFitter:
     ) -> NDArray[np.float64]:
         """Mean of the one channel in every leaf, of shape (n_leaves,)."""
         source = channels.source
-        if not isinstance(source, np.ndarray) or source.shape[1] != 1:
-            raise ValueError(
-                "leaf_fit='linear' needs a view of one component: every output is fitted to one "
-                f"number per leaf; got a view of {channels.n_channels}. Use a projection such as "
-                "projections.Gaussian(n_components=1), or leaf_fit='relabel'."
-            )
+        assert isinstance(source, np.ndarray)
         sums = np.add.reduceat(source[leaves.rows, 0].astype(np.float64), leaves.offsets[:-1])
         weights = channels.row_weights
         if weights is None and channels.entry_weights is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,7 +105,12 @@ class BoostingLoop:
             if validation.score is not None:
                 self.history["validation_score"] = []
 
-    def run(self, n_estimators: int, start: Boosted | None = None) -> Boosted | None:
+    def run(
+        self,
+        n_estimators: int,
+        start: Boosted | None = None,
+        trees_per_stage: int | None = None,
+    ) -> Boosted | None:
         """Boost until there are `n_estimators` rounds, or until it no longer helps.
 
         Parameters
@@ -112,43 +118,58 @@ class BoostingLoop:
         n_estimators : int
         start : BoostedTrees or BoostedModels, optional
             The model to go on from.
+        trees_per_stage : int, optional
+            How many trees a round of `start` has.
 
         Returns
         -------
         BoostedTrees, BoostedModels or None
             `start` and the new trees, up to the best round if there is early stopping; None if
             there are none.
+
+        Raises
+        ------
+        ValueError
+            If a round would have more or fewer trees than those of `start`.
         """
         # Products of matrices must not depend on how many threads BLAS would take.
         with threadpool_limits(1, user_api="blas"):
-            return self._run(n_estimators, start)
+            return self._run(n_estimators, start, trees_per_stage)
 
-    def _run(self, n_estimators: int, start: Boosted | None) -> Boosted | None:
+    def _run(
+        self, n_estimators: int, start: Boosted | None, trees_per_stage: int | None
+    ) -> Boosted | None:
         booster = self.booster
         booster.start(start)
         per_stage = booster.n_trees_per_stage
+        if trees_per_stage not in (None, per_stage):
+            raise ValueError(
+                f"A round of the fitted model has {trees_per_stage} trees, one for each output "
+                f"that varies; in this y {per_stage} vary. Use warm_start=False to start anew."
+            )
         raw = self._validation_start(start)
         first = 0 if start is None else start.n_trees
         rounds: list[Any] = []
-        best, best_at = np.inf, 0
+        # New rounds are kept only if they are better than what is there.
+        best, best_at = np.inf if start is None else self._start_criterion(raw), 0
         for stage in range(first // per_stage, n_estimators):
             for t in range(stage * per_stage, (stage + 1) * per_stage):
                 rounds.append(booster.grow(t))
                 if self.validation is not None:
                     booster.model(rounds[-1:]).add_to(self.validation.encoded, raw)
             progress = self._report(stage + 1, raw)
-            criterion = _criterion(progress)
+            criterion = self._checked_criterion(progress)
             least = self.rule.tolerance * abs(best) if np.isfinite(best) else 0.0
             if criterion < best - least:
                 best, best_at = criterion, len(rounds)
             answers = [callback(progress) for callback in self.callbacks]
-            if any(answer is True for answer in answers):
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 break
             patience = self.rule.n_iter_no_change
             if patience is not None and len(rounds) - best_at >= patience * per_stage:
                 break
         if self.rule.n_iter_no_change is not None:
-            rounds = rounds[: max(best_at, per_stage)]
+            rounds = rounds[: max(best_at, per_stage if start is None else 0)]
         parts: list[Any] = [] if start is None else [start]
         if rounds:
             parts.append(booster.model(rounds))
@@ -165,21 +186,50 @@ class BoostingLoop:
 
     def _report(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
         """Note losses in the history and show them."""
-        shown = {"train": self.booster.mean_loss()}
+        progress = self._progress(n_estimators, raw)
+        for name, values in self.history.items():
+            values.append(getattr(progress, name))
+        shown = {
+            "train": progress.train_loss,
+            "validation": progress.validation_loss,
+            "score": progress.validation_score,
+        }
+        self.advance(**{name: value for name, value in shown.items() if value is not None})
+        return progress
+
+    def _progress(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
+        """Measure the losses and the score."""
         loss = score = None
         if self.validation is not None:
-            targets = self.validation.targets
-            total = self.booster.settings.loss.total_weight(targets)
-            loss = self.booster.settings.loss.value(targets, raw) / total
-            shown["validation"] = loss
-            self.history["validation_loss"].append(loss)
+            loss = self.booster.settings.loss.value(self.validation.targets, raw)
+            loss /= self._validation_weight
             if self.validation.score is not None:
                 score = self.validation.score(raw)
-                shown["score"] = score
-                self.history["validation_score"].append(score)
-        self.history["train_loss"].append(shown["train"])
-        self.advance(**shown)
-        return BoostingProgress(n_estimators, shown["train"], loss, score)
+        return BoostingProgress(n_estimators, self.booster.mean_loss(), loss, score)
+
+    @cached_property
+    def _validation_weight(self) -> float:
+        assert self.validation is not None
+        total = self.booster.settings.loss.total_weight(self.validation.targets)
+        if not total > 0:
+            raise ValueError(
+                "At least one validation row must have both a positive weight and an observed "
+                "output; got none. Check the y and the weights of eval_set."
+            )
+        return total
+
+    def _start_criterion(self, raw: NDArray[np.float32]) -> float:
+        return _criterion(self._progress(0, raw))
+
+    def _checked_criterion(self, progress: BoostingProgress) -> float:
+        score = progress.validation_score
+        if self.rule.n_iter_no_change is not None and score is not None and np.isnan(score):
+            raise ValueError(
+                "Early stopping needs numbers to compare; the validation score (eval_metric) "
+                f"after {progress.n_estimators} rounds is NaN. Use another eval_metric, other "
+                "validation rows, or early_stopping=False."
+            )
+        return _criterion(progress)
 
 
 def _criterion(progress: BoostingProgress) -> float:

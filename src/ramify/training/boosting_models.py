@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ramify.model import BoostedModels
 from ramify.model.boosted_models import columns
 from ramify.training.boosting import Booster, BoostingSettings
+from ramify.training.boosting_units import Units
 from ramify.training.gradient_channels import gradient_channels
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ class ModelBooster(Booster):
     n_threads : int
     estimator : regressor
         Cloned for every round.
+    units : Units, optional
+        Those of an earlier fit that is gone on with.
     """
 
     def __init__(
@@ -49,8 +54,9 @@ class ModelBooster(Booster):
         entropy: Sequence[int],
         n_threads: int,
         estimator: Any,
+        units: Units | None = None,
     ) -> None:
-        super().__init__(data, settings, entropy, n_threads)
+        super().__init__(data, settings, entropy, n_threads, units)
         self.estimator = estimator
 
     def grow(self, t: int) -> FittedRound:  # type: ignore[override]
@@ -60,15 +66,7 @@ class ModelBooster(Booster):
         state, settings = self.state, self.settings
         shown = gradient_channels(state, view, self._row_weights)
         aims = np.asarray(shown.source, dtype=np.float64)
-        if settings.leaf_fit == "linear" and aims.shape[1] != 1:
-            raise ValueError(
-                "leaf_fit='linear' needs a view of one component; got a view of "
-                f"{aims.shape[1]}. Use a projection such as projections.Gaussian(1)."
-            )
-        rows = self.data.weighted_rows
-        if settings.subsample < 1.0:
-            n_drawn = max(1, round(settings.subsample * rows.size))
-            rows = np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))
+        rows = self._drawn_rows(rng)
         model = self._fit(aims[rows], rows, rng)
         predicted = columns(model.predict(self.data.encoded)).astype(np.float64)
         if predicted.shape[1] not in (1, self.targets.n_channels):
@@ -93,11 +91,14 @@ class ModelBooster(Booster):
         model = clone(self.estimator)
         if "random_state" in model.get_params():
             model.set_params(random_state=int(rng.integers(2**31)))
+        is_weighted = has_fit_parameter(model, "sample_weight")
+        if aims.shape[1] > 1 and not get_tags(model).target_tags.multi_output:
+            model = MultiOutputRegressor(model)
         given: dict[str, Any] = {}
         if self._row_weights is not None:
             weights = self._row_weights[rows].astype(np.float64)
             aims = aims / weights[:, None]
-            if has_fit_parameter(model, "sample_weight"):
+            if is_weighted:
                 given["sample_weight"] = weights
         shaped = aims[:, 0] if aims.shape[1] == 1 else aims
         return model.fit(self.data.encoded[rows], shaped, **given)

@@ -126,7 +126,7 @@ def _run(
 ) -> tuple[float, int | None]:
     """Give the least mean loss of the judges, and its round if the loss has risen since."""
     booster = Booster(part, settings, entropy, n_threads)
-    targets = booster.units.loss_targets(part, data.targets.at(judges))
+    targets = booster.units.loss_targets(data.at(judges))
     validation = Validation(data.encoded[judges], targets)
     rule = StoppingRule(_PATIENCE)
     loop = BoostingLoop(booster, validation, rule, (), lambda **_: None)

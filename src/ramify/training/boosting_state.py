@@ -192,8 +192,8 @@ class SquaredState(BoostingState):
         """Do nothing: residuals are gradients."""
 
     def value(self) -> float:
-        """Weighted sum of the loss; followed through the rounds."""
-        return self._value
+        """Weighted sum of the loss; followed through the rounds, but for rounding."""
+        return max(self._value, 0.0)
 
     def leaf_curvatures(self, leaves: LeafRows) -> NDArray[np.float64]:
         """Weight of every leaf."""
@@ -239,7 +239,8 @@ class SquaredState(BoostingState):
     def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
         """Take over the columns that `columns` gave out."""
         self.gradient[:, channels] = part.gradient
-        self._value += part.value()
+        assert isinstance(part, SquaredState)
+        self._value += part._value
 
 
 class LogisticState(BoostingState):

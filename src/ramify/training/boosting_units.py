@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ramify.training.moments import channel_moments, row_blocks
 
 if TYPE_CHECKING:
     from ramify.ingest import Targets
-    from ramify.training.data import TrainingData
+    from ramify.training.data import TargetRows, TrainingData
 
 #: Outputs in float32 beyond this would make gradients that cannot be squared.
 _LARGEST_COUNT = 1e12
@@ -30,8 +30,6 @@ class Units:
         Of the channels of raw predictions: several per target for several quantiles.
     repeats : int
         Raw channels per channel of the targets.
-    weight_unit : float
-        Unit of the float32 weights.
     is_observed : ndarray of shape (n_channels,), bool
         Whether a channel was observed at all.
     """
@@ -39,7 +37,6 @@ class Units:
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
     repeats: int
-    weight_unit: float
     is_observed: NDArray[np.bool_]
 
     @classmethod
@@ -60,26 +57,26 @@ class Units:
             np.repeat(shift, repeats),
             np.repeat(scale, repeats),
             repeats,
-            data.weight_unit,
             np.repeat(
                 np.ones(n_channels, np.bool_) if observed is None else observed.any(axis=0),
                 repeats,
             ),
         )
 
-    def loss_targets(self, data: TrainingData, targets: Targets | None = None) -> LossTargets:
-        """Give the training targets to a loss, in these units.
+    def kept(self, shift: NDArray[np.float64], scale: NDArray[np.float64]) -> Units:
+        """Give the same with the shift and scale of an earlier fit, whose trees speak in them."""
+        return replace(self, shift=shift, scale=scale)
+
+    def loss_targets(self, data: TrainingData | TargetRows) -> LossTargets:
+        """Give targets and weights to a loss, in these units.
 
         Parameters
         ----------
-        data : TrainingData
-        targets : Targets, optional
-            Others, without weights, instead of the training targets.
+        data : TrainingData or TargetRows
         """
-        source = data.targets if targets is None else targets
-        weights = self._weights(source, data.weights if targets is None else None)
-        offsets = source.schema.channel_offsets
-        values = self.scaled(source.values)
+        weights = self._weights(data)
+        offsets = data.targets.schema.channel_offsets
+        values = self.scaled(data.targets.values)
         # The quantiles of an output are a group: whoever looks at one sees all of them.
         return LossTargets(values, weights, (offsets * self.repeats).astype(np.int32))
 
@@ -106,15 +103,15 @@ class Units:
         by_row = data.weights if data.weights.ndim == 1 else data.weights.mean(axis=1)
         # A row with a weight in one output counts, however many outputs there are.
         least = np.where(by_row > 0, np.finfo(np.float32).tiny, 0.0)
-        return np.maximum(by_row / self.weight_unit, least).astype(np.float32)
+        return np.maximum(by_row / data.weight_unit, least).astype(np.float32)
 
-    def _weights(
-        self, targets: Targets, weights: NDArray[np.float64] | None
-    ) -> NDArray[np.float32] | None:
+    def _weights(self, data: TrainingData | TargetRows) -> NDArray[np.float32] | None:
         """Weights in their unit, 0 where a target is not observed."""
-        scaled = None if weights is None else (weights / self.weight_unit).astype(np.float32)
-        if targets.observed is not None:
-            mask = targets.observed.astype(np.float32)
+        scaled: NDArray[np.float32] | None = None
+        if data.weights is not None:
+            scaled = (data.weights / data.weight_unit).astype(np.float32)
+        if data.targets.observed is not None:
+            mask = data.targets.observed.astype(np.float32)
             if scaled is not None:
                 mask *= scaled if scaled.ndim == 2 else scaled[:, None]
             scaled = mask
@@ -130,6 +127,16 @@ def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
     if std.max() > 0:
         unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
     return np.full(std.size, unit)
+
+
+def check_kept_units(targets: LossTargets) -> None:
+    """Raise a ValueError if targets are far from what these units were made for."""
+    largest = float(np.abs(targets.values).max())
+    if largest > _LARGEST_COUNT:
+        raise ValueError(
+            f"y lies {largest:g} standard deviations from what the model was first fitted to, "
+            f"which is more than {_LARGEST_COUNT:g}. Use warm_start=False to start anew."
+        )
 
 
 def _check_size(targets: Targets) -> None:

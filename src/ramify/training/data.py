@@ -29,12 +29,17 @@ class TargetRows:
     targets : Targets
     weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
     weight_unit : float
-        That of all training rows.
+        That of all training rows, or of these if they are no such rows.
     """
 
     targets: Targets
     weights: NDArray[np.float64] | None
     weight_unit: float
+
+    @classmethod
+    def of(cls, targets: Targets, weights: NDArray[np.float64] | None) -> TargetRows:
+        """Take rows that are not trained on, with a unit of their own."""
+        return cls(targets, weights, unit_of(weights))
 
     @property
     def n_rows(self) -> int:
@@ -95,9 +100,7 @@ class TrainingData:
     @cached_property
     def weight_unit(self) -> float:
         """A power of two near the largest weight, in which float32 weights are given."""
-        if self.weights is None:
-            return 1.0
-        return math.ldexp(1.0, math.frexp(float(self.weights.max()))[1] - 1)
+        return unit_of(self.weights)
 
     @cached_property
     def weighted_rows(self) -> NDArray[np.int32]:
@@ -131,6 +134,13 @@ class TrainingData:
             sparse_slot=f.sparse_slot,
             sparse_code=f.sparse_code,
         )
+
+
+def unit_of(weights: NDArray[np.float64] | None) -> float:
+    """Give a power of two near the largest weight."""
+    if weights is None or not weights.max() > 0:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(float(weights.max()))[1] - 1)
 
 
 def _check_total(weights: NDArray[np.float64]) -> None:

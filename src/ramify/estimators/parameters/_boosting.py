@@ -27,7 +27,8 @@ PARAMETERS: dict[str, Parameter] = {
         "Values of leaves: ``'gradient'`` means of the negative gradients, times the best factor\n"
         "per output; ``'newton'`` one Newton step; ``'exact'`` the minimiser of the loss in each\n"
         "leaf, such as medians. ``'auto'``: Newton steps, or exact values where the loss has no\n"
-        "second derivative. All are the same for the squared error.",
+        "second derivative. For the squared error, all are means of the residuals;\n"
+        "``'exact'`` ones are not drawn to 0 by ``l2_regularization``.",
         lambda v: isinstance(v, str) and v in ("auto", "gradient", "newton", "exact"),
         "'auto', 'gradient', 'newton' or 'exact'",
         names=("auto", "gradient", "newton", "exact"),
@@ -35,7 +36,8 @@ PARAMETERS: dict[str, Parameter] = {
     "l2_regularization": Parameter(
         "float",
         "Added to the weight (or curvature) by which the sum of gradients in a leaf is divided:\n"
-        "leaves of few rows are drawn to 0.",
+        "leaves of few rows are drawn to 0. Exact leaf values do without: set\n"
+        "``min_samples_leaf`` where medians or quantiles of few rows are not to be trusted.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
     ),
@@ -56,10 +58,13 @@ PARAMETERS: dict[str, Parameter] = {
     "estimator": Parameter(
         "None or regressor",
         "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
-        "model. It is fitted to the gradients of all outputs, or with ``leaf_fit='linear'`` to a\n"
-        "view of one component. Parameters of trees do not apply.",
-        lambda v: v is None or (hasattr(v, "fit") and hasattr(v, "predict")),
-        "None or an estimator with fit and predict",
+        "model. It is fitted to the gradients of all outputs (a copy for each if it predicts but\n"
+        "one), or with ``leaf_fit='linear'`` to a view of one component. Categories reach it as\n"
+        "their codes 0, 1, ...: put an encoder into a pipeline. Parameters of trees do not apply.",
+        lambda v: (
+            v is None or (hasattr(v, "fit") and hasattr(v, "predict") and not isinstance(v, type))
+        ),
+        "None or an estimator with fit and predict (an instance, not a class)",
     ),
     "early_stopping": Parameter(
         "bool or 'auto'",
@@ -68,7 +73,8 @@ PARAMETERS: dict[str, Parameter] = {
         "the best round are dropped. ``'auto'``: no, but where ``projection='auto'`` chooses the\n"
         "view of numbers by trial fits, and the loss of their validation rows rose again, there\n"
         "are no more than twice as many rounds as were best (in proportion more for more rows\n"
-        "than took part; not with ``warm_start``).",
+        "than took part; not with ``warm_start``). Weights of rows, entries and classes count\n"
+        "in the validation loss as they do in the training loss.",
         lambda v: is_bool(v) or (isinstance(v, str) and v == "auto"),
         "True, False or 'auto'",
     ),
@@ -85,12 +91,16 @@ PARAMETERS: dict[str, Parameter] = {
         "an integer >= 1",
     ),
     "eval_metric": Parameter(
-        "None, str or callable",
+        "None, str, Metric or callable",
         "What early stopping looks at, and what ``history_`` keeps beside the loss: None for the\n"
-        "loss itself, a name in `ramify.metrics.METRICS`, or a callable ``(y_true, y_pred) ->\n"
-        "float`` for which larger is better.",
+        "loss itself; a name in `ramify.metrics.METRICS` or of a scorer of scikit-learn, such as\n"
+        "``'accuracy'``, ``'roc_auc'`` or ``'neg_log_loss'``; a `ramify.metrics.Metric`, which\n"
+        "may ask for scores; or a callable ``(y_true, y_pred) -> float`` for which larger is\n"
+        "better, and which sees predicted values or labels. All but the callable see weights of\n"
+        "rows.",
         is_eval_metric,
-        "None, a callable or one of " + ", ".join(map(repr, METRICS)),
+        "None, a callable, a Metric, a name of a scikit-learn scorer or one of "
+        + ", ".join(map(repr, METRICS)),
         names=tuple(METRICS),
     ),
 }

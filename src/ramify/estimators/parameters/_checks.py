@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
 from ramify import graphs, losses, projections
-from ramify.metrics import METRICS
+from ramify.metrics import METRICS, Metric
 
 DECODINGS = ("auto", "threshold", "known_label_set", "subset", "f1", "jaccard", "top_k")
 
@@ -131,4 +132,6 @@ def is_monotonic(value: Any) -> bool:
 
 def is_eval_metric(value: Any) -> bool:
     """Tell a measure."""
-    return value is None or callable(value) or (isinstance(value, str) and value in METRICS)
+    if isinstance(value, str):
+        return value in METRICS or value in get_scorer_names()
+    return value is None or isinstance(value, Metric) or callable(value)
