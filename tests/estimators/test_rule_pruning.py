@@ -30,7 +30,7 @@ def has_no_loss(model):
 
 
 def test_a_selection_is_a_working_model(data, model):
-    X, Y = data
+    X, _ = data
     chosen = model.select([3, 5])
     assert chosen.n_rules_ == 3
     assert chosen.rules_["body"].tolist() == model.rules_["body"][[0, 3, 5]].tolist()

@@ -36,7 +36,7 @@ def test_outputs_are_compared_by_name_and_order(read):
     schema = read(Y).schema
     assert np.array_equal(align_targets(read(Y), schema).values, Y)
     assert np.array_equal(align_targets(read(Y.to_numpy()), schema).values, Y)
-    with pytest.raises(ValueError, match="y of eval_set must have the outputs .* is 'q', where"):
+    with pytest.raises(ValueError, match=r"y of eval_set must have the outputs .* is 'q', where"):
         align_targets(read(Y[["q", "p"]]), schema)
     for name in ("other", None):
         align_targets(read(Y["p"].rename(name)), read(Y["p"]).schema)  # one output, any name

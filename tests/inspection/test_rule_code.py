@@ -62,7 +62,7 @@ def test_categories_that_fit_has_not_seen_are_missing_in_exports_too(colours, ex
 
 
 def test_the_exported_function_leaves_its_row_alone(colours):
-    X, model = colours
+    _, model = colours
     space = {}
     exec(rules_to_python(model, function_name="f"), space)
     row = {"c": "violet", "n": 1.0, "flag": True, "z": 0.0}

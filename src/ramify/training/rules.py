@@ -98,6 +98,7 @@ class RuleLearner:
         self._statistics = PackedStatistics(loss.statistics(self._targets, self.scores))
         self._has_twin = loss.has_twin and not _is_partial(self._targets)
         self.losses: list[float] = []
+        self._n_best = 0  # rules until the least of them
         if held_out is not None:
             self._row_losses = loss.row_losses(targets, self.scores)
 
@@ -126,14 +127,14 @@ class RuleLearner:
             rules.append(self._next_rule(int(rng.integers(2**63))))
             advance()
         if self.losses:
-            del rules[int(np.argmin(self.losses)) + 1 :]
+            del rules[self._n_best :]
         return RuleSet.build(rules, n_features, self.scores.shape[1], int(self._usable.sum()))
 
     def _is_over(self) -> bool:
         patience = self._settings.n_iter_no_change
         if patience is None or not self.losses:
             return False
-        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= patience
+        return len(self.losses) - self._n_best >= patience
 
     def _default_rule(self) -> Rule:
         """Cover all rows, with a complete head that is not shrunk (Alg. 1, line 2)."""
@@ -297,9 +298,12 @@ class RuleLearner:
         losses = self._row_losses[self._held_out]
         weights = targets.weights
         if weights is not None and weights.ndim == 1:
-            self.losses.append(float(np.average(losses, weights=weights[self._held_out])))
+            loss = float(np.average(losses, weights=weights[self._held_out]))
         else:
-            self.losses.append(float(losses.mean()))
+            loss = float(losses.mean())
+        if not self.losses or loss < self.losses[self._n_best - 1]:
+            self._n_best = len(self.losses) + 1
+        self.losses.append(loss)
 
 
 def _without(targets: RuleTargets, held_out: NDArray[np.bool_] | None) -> RuleTargets:
