@@ -34,6 +34,14 @@ def test_the_choice_is_what_the_same_view_gives_when_asked_for():
     assert_array_equal(chosen.predict(X), asked.predict(X))
 
 
+def test_rows_judge_by_their_weights():
+    wild = np.vstack([INDEPENDENT, 50 * RNG.normal(size=INDEPENDENT.shape)])
+    weights = np.repeat([1.0, 1e-6], 240)
+    model = BoostingRegressor(n_estimators=40, random_state=0)
+    model.fit(np.vstack([X, X]), wild, sample_weight=weights)
+    assert model.projection_ == RoundRobin()
+
+
 def test_one_target_needs_no_race():
     assert fitted(ALIKE[:, 0]).projection_ is None
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import losses, projections
-from ramify.estimators import boosting_checks
 from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.boosting_checks import (
     Callback,
     as_callbacks,
     check_combinations,
+    is_factored,
     monotone_signs,
     resolved_leaf_values,
 )
@@ -122,7 +122,7 @@ class BoostingEstimator(MultiOutputEstimator):
     def _booster(
         self, training: TrainingData, settings: BoostingSettings, units: Units
     ) -> Booster:
-        if boosting_checks.raw_bytes(training.targets) > boosting_checks.LARGEST_RAW_BYTES:
+        if is_factored(self, settings.loss, training.targets):
             if self._stops_early or self.eval_metric is not None:
                 raise ValueError(
                     "So many sparse outputs are boosted without raw predictions, and thus "

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.estimators.available_memory import available_memory
 from ramify.ingest import FeatureSchema, Targets
 from ramify.losses import Loss, Quantile, SquaredError
 from ramify.training import BoostingProgress
 
-#: Raw predictions beyond this many bytes are not held as an array.
+#: Raw predictions beyond this many bytes are kept in factored form where that is possible.
 LARGEST_RAW_BYTES = 2**31
+#: What needs no look at the memory.
+_SMALL_BYTES = 2**28
 
 
 Callback = Callable[[BoostingProgress], Any]
@@ -71,26 +74,47 @@ def check_combinations(
             f"eval_metric={estimator.eval_metric!r} compares one prediction per output; {loss!r} "
             "gives several. Use a callable, or None for the loss itself."
         )
-    if raw_bytes(targets) > LARGEST_RAW_BYTES:
-        _check_factored(estimator, loss, targets)
+    if not is_factored(estimator, loss, targets):
+        _check_memory(estimator, loss, targets)
 
 
-def raw_bytes(targets: Targets) -> int:
+def is_factored(estimator: Any, loss: Loss, targets: Targets) -> bool:
+    """Whether a model is boosted without raw predictions of all rows, because they are many."""
+    is_possible = (
+        type(loss) is SquaredError
+        and estimator.leaf_fit == "linear"
+        and targets.schema.is_sparse
+        and estimator.estimator is None
+    )
+    return is_possible and raw_bytes(loss, targets) > LARGEST_RAW_BYTES
+
+
+def raw_bytes(loss: Loss, targets: Targets) -> int:
     """Count the bytes of raw predictions of all training rows."""
-    return int(4 * targets.values.shape[0] * targets.schema.n_channels)
+    repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
+    return int(4 * targets.values.shape[0] * targets.schema.n_channels * repeats)
 
 
-def _check_factored(estimator: Any, loss: Loss, targets: Targets) -> None:
-    """Refuse what cannot do without raw predictions of all rows."""
-    is_factored = type(loss) is SquaredError and estimator.leaf_fit == "linear"
-    if not (is_factored and targets.schema.is_sparse and estimator.estimator is None):
-        n_rows, n_channels = targets.values.shape
-        raise MemoryError(
-            f"Boosting with loss={estimator.loss!r} keeps raw predictions and gradients of "
-            f"{n_rows} rows and {n_channels} outputs: {2 * raw_bytes(targets) / 2**30:.1f} GiB. "
-            "With a sparse y, loss='squared_error' and leaf_fit='linear' they are kept in "
-            "factored form; or use a forest, whose leaves hold training rows."
+def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:
+    """Refuse what does not fit: targets, raw predictions and gradients of all rows."""
+    needed = 3 * raw_bytes(loss, targets)
+    if needed < _SMALL_BYTES:
+        return
+    available = available_memory()
+    if available is None or needed <= available:
+        return
+    n_rows, n_channels = targets.values.shape
+    advice = "Boost fewer rows or outputs, or use a forest, whose leaves hold training rows."
+    if targets.schema.is_sparse:
+        advice = (
+            "With loss='squared_error' and leaf_fit='linear' they are kept in factored form; or "
+            "use a forest, whose leaves hold training rows."
         )
+    raise MemoryError(
+        f"Boosting with loss={estimator.loss!r} keeps targets, raw predictions and gradients of "
+        f"{n_rows} rows and {n_channels} outputs: {needed / 2**30:.1f} GiB, of which "
+        f"{available / 2**30:.1f} are available. {advice}"
+    )
 
 
 def _check_weak_models(estimator: Any, features: FeatureSchema) -> None:

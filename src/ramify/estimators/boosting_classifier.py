@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +24,9 @@ from ramify.ingest import (
     ingest_class_targets,
     split_probabilities,
 )
+
+#: Probabilities that are held at a time where labels are sparse.
+_BLOCK_ENTRIES = 2**21
 
 
 @documented
@@ -200,9 +204,25 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
         Returns
         -------
         ndarray of shape (n,) or (n, d), or csr_array of shape (n, d)
-            The likeliest class; 0 or 1 for labels, sparse if Y was.
+            The likeliest class; 0 or 1 for labels, sparse if Y was: then never dense, whatever
+            the number of labels.
         """
-        return self._decode_channels(self._probabilities(self._raw(X)))
+        if not self._targets_are_sparse:
+            return self._decode_channels(self._probabilities(self._raw(X)))
+        encoded, n_threads = self._encode(X), self._n_threads()
+        step = max(1, _BLOCK_ENTRIES // self._model.n_channels)
+        parts = [
+            self._decode_channels(
+                self._probabilities(self._model.predict(encoded[start : start + step], n_threads))
+            )
+            for start in range(0, encoded.shape[0], step)
+        ]
+        return sparse.vstack(parts, format="csr")
+
+    @property
+    def _targets_are_sparse(self) -> bool:
+        check_is_fitted(self)
+        return self._targets.is_sparse
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
