@@ -85,6 +85,14 @@ def test_a_regression_on_nothing_is_its_default_rule():
     assert np.allclose(model.predict([[1.0]]), y.mean())
 
 
+def test_a_constant_target_is_nothing_to_warn_of(recwarn):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = RuleRegressor(n_rules=20, random_state=0).fit(X, np.full(60, 3.0))
+    assert model.n_rules_ == 1
+    assert np.allclose(model.predict(X), 3.0)
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic"])
 @pytest.mark.parametrize("head", ["single", "complete"])
 def test_a_rule_covers_as_many_rows_as_asked_for_whatever_was_drawn(labels, loss, head):

@@ -39,6 +39,7 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
     rules_ : DataFrame
         Body, head, coverage, support and gain of every rule, the default rule first.
     n_rules_ : int
+        Fewer than asked for if some found neither a condition nor anything to add.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X had column names.

@@ -72,7 +72,7 @@ class RuleEstimator(MultiOutputEstimator):
         with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
             rules = learner.learn(data.shape[1], rng, advance)
         self.validation_losses_ = np.array(learner.losses)
-        return finish_rules(rules, training.features, float(np.abs(values).max()))
+        return finish_rules(rules, training.features, values)
 
     def _settings(self, shape: tuple[int, int]) -> RuleSettings:
         n_rows, n_features = shape

@@ -15,7 +15,7 @@ from ramify.model import MOST_DIGITS, OPERATORS, RuleSet
 _LEAST_SHARE = 1e-9
 
 
-def finish_rules(rules: RuleSet, features: BinnedFeatures, size: float) -> RuleSet:
+def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[np.float64]) -> RuleSet:
     """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
 
     Parameters
@@ -24,19 +24,19 @@ def finish_rules(rules: RuleSet, features: BinnedFeatures, size: float) -> RuleS
         As they were learnt.
     features : BinnedFeatures
         What they were learnt from.
-    size : float
-        The largest target, in the unit of the scores.
+    values : ndarray of shape (n_rows, n_channels)
+        The targets, in the unit of the scores.
     """
+    size = float(np.abs(values).max())
     n_conditions = np.diff(rules.body_offsets)
     kept = n_conditions > 0
     kept[0] = True
     for t in np.flatnonzero(~kept).tolist():
         kept[t] = np.abs(rules.rule(t).score).max(initial=0.0) > _LEAST_SHARE * size
-    if rules.n_rules > 1 and not n_conditions.any():
+    if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
         warnings.warn(
             f"None of {rules.n_rules} rules found a condition, so that all rows get the same "
-            "scores. Check whether X is constant, and min_coverage and l1_regularization too "
-            "large.",
+            "scores. Check whether X is constant, or min_coverage or l1_regularization too large.",
             UserWarning,
             stacklevel=4,
         )
