@@ -69,4 +69,33 @@ void RuleColumns::filter(const RuleCondition& condition, std::vector<int32_t>& r
     rows.resize(kept);
 }
 
+// Conditions on sparse features only visit what is listed: `passed` counts those that a row must
+// be listed for, and a row that fails another is marked -1.
+std::vector<int32_t> RuleColumns::covered(const std::vector<RuleCondition>& conditions) const {
+    std::vector<int32_t> marks(binned_.n_rows, 0);
+    int32_t passed = 0;
+    for (const RuleCondition& condition : conditions) {
+        if (!is_sparse(condition.feature)) continue;
+        const bool needs_listing = !satisfies(condition, default_code(condition.feature));
+        for_listed(condition.feature, [&](int32_t row, uint32_t code) {
+            if (satisfies(condition, code) != needs_listing) return;
+            if (!needs_listing)
+                marks[row] = -1;
+            else if (marks[row] == passed)
+                marks[row] = passed + 1;
+        });
+        passed += needs_listing;
+    }
+    std::vector<int32_t> rows(binned_.n_rows);
+    size_t n = 0;
+    for (int64_t row = 0; row < binned_.n_rows; ++row) {
+        rows[n] = static_cast<int32_t>(row);
+        n += marks[row] == passed;
+    }
+    rows.resize(n);
+    for (const RuleCondition& condition : conditions)
+        if (!is_sparse(condition.feature)) filter(condition, rows);
+    return rows;
+}
+
 }  // namespace ramify

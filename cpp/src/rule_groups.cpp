@@ -1,16 +1,26 @@
 // Groups of covered rows by the value of one feature.
+#include <numeric>
+
 #include "rule_search.hpp"
 
 namespace ramify {
 
-CoveredRows::CoveredRows(const int32_t* counts, int64_t n_rows) : place(n_rows, -1) {
+void CoveredRows::cover(const int32_t* counts, int64_t n_rows) {
+    rows.resize(n_rows);
+    draws.resize(n_rows);
+    place.resize(n_rows);
+    int32_t n = 0;
     for (int64_t row = 0; row < n_rows; ++row) {
-        if (counts[row] <= 0) continue;
-        place[row] = static_cast<int32_t>(rows.size());
-        positions.push_back(place[row]);
-        rows.push_back(static_cast<int32_t>(row));
-        draws.push_back(counts[row]);
+        const bool is_drawn = counts[row] > 0;
+        rows[n] = static_cast<int32_t>(row);
+        draws[n] = counts[row];
+        place[row] = is_drawn ? n : -1;
+        n += is_drawn;
     }
+    rows.resize(n);
+    draws.resize(n);
+    positions.resize(n);
+    std::iota(positions.begin(), positions.end(), 0);
 }
 
 void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condition) {
@@ -46,8 +56,6 @@ void CoveredRows::number_by_row(const int32_t* counts) {
 }
 
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {
-    listed_.clear();
-    bins_.clear();
     const int64_t n_bins = columns.binned().n_bins(feature);
     bin_rows_.assign(n_bins + 1, 0);
     if (columns.is_sparse(feature))
@@ -60,7 +68,7 @@ void FeatureGroups::find_dense(const RuleColumns& columns, int32_t feature,
                                const CoveredRows& covered) {
     const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
     const int64_t n = covered.size();
-    bins_.resize(n);
+    if (static_cast<int64_t>(bins_.size()) < n) bins_.resize(n);
     columns.read(feature, [&](auto code_of) {
         for (int64_t i = 0; i < n; ++i) {
             const uint32_t bin = std::min(code_of(covered.rows[i]), n_bins);
@@ -74,17 +82,19 @@ void FeatureGroups::find_dense(const RuleColumns& columns, int32_t feature,
 void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
                                 const CoveredRows& covered) {
     const uint32_t n_bins = static_cast<uint32_t>(columns.binned().n_bins(feature));
+    const size_t most = static_cast<size_t>(columns.n_listed(feature));
+    if (listed_.size() < most) listed_.resize(most);
+    if (bins_.size() < most) bins_.resize(most);
+    int64_t n = 0;
     columns.for_listed(feature, [&](int32_t row, uint32_t code) {
         const int32_t position = covered.place[row];
-        if (position < 0) return;
-        const uint32_t bin = std::min(code, n_bins);
-        listed_.push_back(position);
-        bins_.push_back(bin);
-        ++bin_rows_[bin];
+        listed_[n] = position;
+        bins_[n] = std::min(code, n_bins);
+        n += position >= 0;
     });
-    const int64_t n_unlisted = covered.size() - static_cast<int64_t>(listed_.size());
+    for (int64_t i = 0; i < n; ++i) ++bin_rows_[bins_[i]];
     const int64_t unlisted = std::min(columns.default_code(feature), n_bins);
-    sort(n_bins, n_unlisted, unlisted, listed_.data(), static_cast<int64_t>(listed_.size()));
+    sort(n_bins, covered.size() - n, unlisted, listed_.data(), n);
 }
 
 // A counting sort of the listed rows by bin, without those of the pivot.

@@ -106,6 +106,28 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
     return gain;
 }
 
+// Adds to one output of some rows, whose statistics are then computed side by side.
+static void add_to_output(const RuleScores& to, const int32_t* rows, int64_t n_rows,
+                          int32_t output, double score) {
+    constexpr int64_t kTogether = 64;
+    double labels[kTogether], scores[kTogether], gradient[kTogether], diagonal[kTogether];
+    const int64_t block = padded(to.n_outputs), n = to.n_outputs;
+    for (int64_t first = 0; first < n_rows; first += kTogether) {
+        const int64_t count = std::min(kTogether, n_rows - first);
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t at = rows[first + i] * n + output;
+            labels[i] = to.labels[at];
+            scores[i] = to.scores[at] += score;
+        }
+        rule_kernels().logistic_statistics(labels, scores, count, gradient, diagonal);
+        for (int64_t i = 0; i < count; ++i) {
+            double* values = to.values + rows[first + i] * 2 * block + output;
+            values[0] = gradient[i];
+            values[block] = diagonal[i];
+        }
+    }
+}
+
 void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
               const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team) {
     const RuleKernels& kernels = rule_kernels();
@@ -117,19 +139,16 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
         for (int32_t k = 0; k < n_head; ++k) scores[output_of(outputs, k)] += head[k];
         if (is_examplewise)
             return kernels.examplewise_statistics(labels, scores, n, gradient, gradient + block);
-        if (outputs == nullptr)
-            return kernels.logistic_statistics(labels, scores, n, gradient, gradient + block);
-        for (int32_t k = 0; k < n_head; ++k) {
-            const int32_t at = outputs[k];
-            kernels.logistic_statistics(labels + at, scores + at, 1, gradient + at,
-                                        gradient + block + at);
-        }
+        kernels.logistic_statistics(labels, scores, n, gradient, gradient + block);
     };
     const int64_t n_touched = outputs == nullptr || is_examplewise ? n : n_head;
     const int64_t n_blocks = (n_rows + kBlockRows - 1) / kBlockRows;
+    const bool is_by_output = outputs != nullptr && !is_examplewise;
     auto add_block = [&](int64_t b, int) {
-        for (int64_t i = b * kBlockRows; i < std::min((b + 1) * kBlockRows, n_rows); ++i)
-            add_row(rows[i]);
+        const int64_t first = b * kBlockRows, count = std::min(kBlockRows, n_rows - first);
+        for (int32_t k = 0; is_by_output && k < n_head; ++k)
+            add_to_output(to, rows + first, count, outputs[k], head[k]);
+        for (int64_t i = first; !is_by_output && i < first + count; ++i) add_row(rows[i]);
     };
     if (8 * n_rows * n_touched >= kWorthThreads)
         team.parallel_for(n_blocks, add_block);

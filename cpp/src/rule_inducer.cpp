@@ -1,7 +1,6 @@
 // Alg. 3 of paper 002: a rule is refined by the best of the conditions on drawn features until
 // none lowers the objective (14).
 #include <cmath>
-#include <numeric>
 
 #include "ramify/random.hpp"
 #include "rule_search.hpp"
@@ -56,13 +55,18 @@ RuleCondition to_condition(const BinnedView& binned, const Refinement& found) {
 class Inducer {
   public:
     Inducer(const RuleColumns& columns, const RuleStatistics& statistics, const int32_t* counts,
-            const RuleParams& params, ThreadTeam& team)
+            const RuleParams& params, ThreadTeam& team, InducerMemory& memory)
         : columns_(columns),
           statistics_(statistics),
           params_(params),
           team_(team),
           counts_(counts),
-          covered_(counts, columns.binned().n_rows) {}
+          covered_(memory.covered),
+          rows_(memory.rows),
+          memories_(memory.threads) {
+        covered_.cover(counts, columns.binned().n_rows);
+        rows_.solution.clear();
+    }
 
     InducedRule run() {
         for (int64_t step = 0; step != params_.max_conditions; ++step) {
@@ -72,10 +76,7 @@ class Inducer {
             gather();
             rule_.outputs = best_outputs(rows_, params_);
         }
-        rule_.rows.resize(columns_.binned().n_rows);
-        std::iota(rule_.rows.begin(), rule_.rows.end(), 0);
-        for (const RuleCondition& condition : rule_.conditions)
-            columns_.filter(condition, rule_.rows);
+        rule_.rows = columns_.covered(rule_.conditions);
         return std::move(rule_);
     }
 
@@ -133,7 +134,7 @@ class Inducer {
         std::vector<Refinement> found(features.size());
         LargestGain largest(current);
         const RefinementSearch shared{rows_, params_, covered_.size(), chooses_outputs(), largest};
-        memories_.resize(team_.size());
+        if (static_cast<int>(memories_.size()) < team_.size()) memories_.resize(team_.size());
         auto search_one = [&](int64_t i, int thread) {
             found[i].gain = current;
             search_feature(search, shared, features[i], memories_[thread], found[i]);
@@ -182,17 +183,24 @@ class Inducer {
     const RuleParams& params_;
     ThreadTeam& team_;
     const int32_t* counts_;
-    CoveredRows covered_;
-    SearchRows rows_;
-    std::vector<SearchMemory> memories_;
+    CoveredRows& covered_;
+    SearchRows& rows_;
+    std::vector<SearchMemory>& memories_;
     InducedRule rule_;
 };
 
 }  // namespace
 
 InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
+                        const int32_t* counts, const RuleParams& params, ThreadTeam& team,
+                        InducerMemory& memory) {
+    return Inducer(columns, statistics, counts, params, team, memory).run();
+}
+
+InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
                         const int32_t* counts, const RuleParams& params, ThreadTeam& team) {
-    return Inducer(columns, statistics, counts, params, team).run();
+    InducerMemory memory;
+    return induce_rule(columns, statistics, counts, params, team, memory);
 }
 
 }  // namespace ramify

@@ -28,13 +28,14 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
     std::vector<int32_t> every(training.n_rows), counts(training.n_rows, 1);
     std::iota(every.begin(), every.end(), 0);
     std::vector<LearntRule> learnt(n_seeds);
+    InducerMemory memory;
     for (int64_t i = 0; i < n_seeds; ++i) {
         team.interrupt().check();
         params.seed = seeds[i];
         if (training.bootstrap)
             draw_sample(seeds[i], every.data(), training.n_rows, counts.data(), training.n_rows);
         LearntRule& rule = learnt[i];
-        rule.body = induce_rule(columns, statistics, counts.data(), params, team);
+        rule.body = induce_rule(columns, statistics, counts.data(), params, team, memory);
         const std::vector<int32_t>& rows = rule.body.rows;
         const bool is_complete = rule.body.outputs.empty();
         const int32_t* outputs = is_complete ? nullptr : rule.body.outputs.data();

@@ -75,7 +75,8 @@ void set_penalties(const RuleParams& params, const std::vector<int32_t>& bins, S
 }  // namespace
 
 double* SearchRows::own_values(int64_t n) {
-    gathered_.assign(n * width(), 0.0);
+    const size_t size = static_cast<size_t>(n * width());
+    if (gathered_.size() < size) gathered_.resize(size);
     values = gathered_.data();
     draws = nullptr;  // the statistics are multiplied with them
     return gathered_.data();
@@ -149,6 +150,7 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[covered.rows[i]];
         double* row = values + i * out.width();
+        std::fill_n(row, 2 * block, 0.0);
         for (int32_t k = 0; k < n; ++k) {
             const double g = gradient[output_at(outputs, k)];
             row[k] = c * g;
@@ -180,6 +182,7 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
         const double c = covered.draws[i], coupling = statistics.coupling[covered.rows[i]];
         double* row = values + i * width;
         out.scale[i] = coupling / c;
+        std::fill_n(row, width, 0.0);
         for (int32_t k = 0; k < n_all; ++k) {
             if (bins[k] < 0) continue;
             row[bins[k]] += c * gradient[output_at(outputs, k)];

@@ -21,7 +21,7 @@ struct CoveredRows {
     std::vector<int32_t> place;      // (n_rows,) position of a row, -1 if it is not covered
     std::vector<int32_t> removed;    // positions that the last filter took away
 
-    CoveredRows(const int32_t* counts, int64_t n_rows);
+    void cover(const int32_t* counts, int64_t n_rows);  // rows with a positive count
     void filter(const RuleColumns& columns, const RuleCondition& condition);
     void renumber();                            // positions are 0, 1, ... again
     void number_by_row(const int32_t* counts);  // positions are rows
@@ -214,6 +214,17 @@ struct SearchMemory {
     std::vector<RowSpan> spans;
     AlignedVector<double> total, sums, factors, work, exact;
 };
+
+// What an inducer works with, kept from rule to rule.
+struct InducerMemory {
+    CoveredRows covered;
+    SearchRows rows;
+    std::vector<SearchMemory> threads;
+};
+
+InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
+                        const int32_t* counts, const RuleParams& params, ThreadTeam& team,
+                        InducerMemory& memory);
 
 // Each finds the best condition on the feature whose groups are in `memory`.
 void search_diagonal(const RefinementSearch& search, SearchMemory& memory, bool is_categorical,

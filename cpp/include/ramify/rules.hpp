@@ -79,6 +79,10 @@ class RuleColumns {
         const int32_t slot = -1 - slot_[feature];
         for (int64_t e = offsets_[slot]; e < offsets_[slot + 1]; ++e) take(rows_[e], codes_[e]);
     }
+    int64_t n_listed(int32_t feature) const {
+        const int32_t slot = -1 - slot_[feature];
+        return offsets_[slot + 1] - offsets_[slot];
+    }
     uint32_t default_code(int32_t feature) const {
         return binned_.sparse_default[-1 - slot_[feature]];
     }
@@ -101,6 +105,8 @@ class RuleColumns {
     }
     // Keeps the rows (ascending) that satisfy the condition.
     void filter(const RuleCondition& condition, std::vector<int32_t>& rows) const;
+    // All rows that satisfy all conditions, ascending.
+    std::vector<int32_t> covered(const std::vector<RuleCondition>& conditions) const;
 
   private:
     BinnedView binned_;
