@@ -19,8 +19,8 @@ class Split:
 
     Attributes
     ----------
-    X_train, X_test : ndarray of shape (n_train, p) and (n_test, p), C order
-    Y_train, Y_test : ndarray of shape (n_train, d) and (n_test, d), C order
+    X_train, X_test : ndarray (C order) or csr_array of shape (n_train, p) and (n_test, p)
+    Y_train, Y_test : ndarray (C order) or csr_array of shape (n_train, d) and (n_test, d)
     """
 
     X_train: Any
@@ -30,9 +30,11 @@ class Split:
 
     def with_features_as(self, dtype: str) -> Split:
         """Return the same data with X of another type."""
-        X_train = np.ascontiguousarray(self.X_train, dtype=dtype)
-        X_test = np.ascontiguousarray(self.X_test, dtype=dtype)
-        return Split(X_train, self.Y_train, X_test, self.Y_test)
+
+        def cast(X: Any) -> Any:
+            return X.astype(dtype) if sparse.issparse(X) else np.ascontiguousarray(X, dtype=dtype)
+
+        return Split(cast(self.X_train), self.Y_train, cast(self.X_test), self.Y_test)
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ def generated_labels(
     return Problem(name, n_train, n_test, n_features, n_outputs, draw)
 
 
-def real_labels(name: str, *, n_train: int) -> Problem:
-    """Describe a public multi-label data set: dense X, sparse Y, a random division per draw."""
+def real_labels(name: str, *, n_train: int, is_sparse: bool = False) -> Problem:
+    """Describe a public multi-label data set: sparse Y, a random division per draw."""
     facts = REAL_DATA[name]
 
     def draw(number: int) -> Split:
@@ -107,10 +109,13 @@ def real_labels(name: str, *, n_train: int) -> Problem:
         data = facts.load(folder)
         order = np.random.default_rng(number).permutation(facts.n)
         X: Any = data.X.toarray() if sparse.issparse(data.X) else np.asarray(data.X)
+        if is_sparse:
+            X = sparse.csr_array(X)
         Y = sparse.csr_array(data.Y)[order]
         return Split(X[order[:n_train]], Y[:n_train], X[order[n_train:]], Y[n_train:])
 
-    return Problem(name, n_train, facts.n - n_train, facts.p, facts.d, draw)
+    suffix = "-sparse" if is_sparse else ""
+    return Problem(name + suffix, n_train, facts.n - n_train, facts.p, facts.d, draw)
 
 
 def _cut(X: NDArray[Any], Y: NDArray[Any], n_train: int) -> tuple[NDArray[Any], ...]:
@@ -145,10 +150,15 @@ PROBLEMS: dict[str, Problem] = {
             for d in (16, 100, 256)
         ),
         generated_labels("labels-300-8-6", n_train=300, n_test=100, n_features=8, n_outputs=6),
+        generated_labels(
+            "labels-500-30-500", n_train=500, n_test=500, n_features=30, n_outputs=500
+        ),
         real_labels("delicious", n_train=12_920),
         real_labels("yeast", n_train=1_500),
         real_labels("enron", n_train=1_123),
+        real_labels("enron", n_train=1_123, is_sparse=True),
         real_labels("medical", n_train=650),
+        real_labels("medical", n_train=650, is_sparse=True),
         real_labels("corel5k", n_train=4_500),
     )
 }

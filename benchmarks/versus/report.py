@@ -48,6 +48,10 @@ class Comparison:
 def columns(task: str) -> dict[str, Callable[[Row], str]]:
     """Return the columns of the table: how to show each for a row."""
     metrics = TASKS[task].metrics
+    by_rule: dict[str, Callable[[Row], str]] = {
+        "rules": lambda row: _number(row.n_rules),
+        "CPU ratio per rule": lambda row: _times(row.rule_speedup),
+    }
     return {
         "problem": lambda row: row.problem,
         "setting": lambda row: row.setting,
@@ -57,6 +61,7 @@ def columns(task: str) -> dict[str, Callable[[Row], str]]:
         "fit min s": lambda row: _number(row.fit_seconds_min),
         "fit ratio": lambda row: _times(row.fit_speedup),
         "CPU ratio": lambda row: _times(row.fit_cpu_speedup),
+        **(by_rule if task == "rules" else {}),
         "predict s": lambda row: _number(row.predict_seconds),
         "predict ratio": lambda row: _times(row.predict_speedup),
         "peak MB": lambda row: _megabytes(row.fit_peak_bytes),

@@ -43,6 +43,10 @@ class Row:
         Medians over the draws.
     memory_ratio : float
         Peak of this method's fit divided by that of the reference.
+    n_rules : float
+        Mean number of rules of the models; None if they have none.
+    rule_speedup : float
+        Like fit_cpu_speedup, of the processor time per rule.
     scores : dict of str to float
         Means over the draws.
     score_difference : float
@@ -72,6 +76,8 @@ class Row:
     memory_ratio: float | None = None
     predict_peak_bytes: int | None = None
     model_bytes: int | None = None
+    n_rules: float | None = None
+    rule_speedup: float | None = None
     scores: dict[str, float] | None = None
     score_difference: float | None = None
     score_difference_error: float | None = None
@@ -168,6 +174,12 @@ def _with_figures(row: Row, costs: dict[int, Cost], reference_costs: dict[int, C
         ),
         predict_peak_bytes=int(median(run.predict_peak_bytes for run in runs)),
         model_bytes=int(median(run.model_bytes for run in runs)),
+        n_rules=fmean(run.n_rules or 0 for run in runs) or None,
+        rule_speedup=_median_ratio(
+            (its.fit_cpu_seconds * mine.n_rules, mine.fit_cpu_seconds * its.n_rules)
+            for mine, its in pairs
+            if mine.n_rules and its.n_rules
+        ),
         scores={metric: fmean(run.scores[metric] for run in runs) for metric in metrics},
         score_difference=fmean(differences) if differences else None,
         score_difference_error=_standard_error(differences),

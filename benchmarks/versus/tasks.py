@@ -87,10 +87,13 @@ TASKS: dict[str, Task] = {
                     ("examplewise_logistic", "complete", 100, ""),
                     ("logistic", "complete", 100, ""),
                     ("logistic", "single", 100, ""),
+                    ("examplewise_logistic", "complete", 300, "-300"),
+                    ("logistic", "complete", 300, "-300"),
+                    ("logistic", "single", 300, "-300"),
                     ("examplewise_logistic", "complete", 3, "-few"),  # for the memory of corel5k
                 )
             },
-            problems=("yeast", "enron", "medical"),
+            problems=("yeast", "enron", "enron-sparse", "medical", "medical-sparse"),
             metrics=("multilabel_accuracy", "microlabel_accuracy"),
         ),
     )

@@ -45,6 +45,8 @@ class Cost:
     model_bytes : int
         Size of the pickled model.
     scores : dict of str to float
+    n_rules : int or None
+        Rules of the model, if it is made of rules: a library may end with fewer than asked for.
     """
 
     fit_seconds: float
@@ -54,6 +56,7 @@ class Cost:
     predict_peak_bytes: int
     model_bytes: int
     scores: dict[str, float]
+    n_rules: int | None = None
 
 
 def draw(problem: str, number: int, dtype: str, path: Path) -> None:
@@ -88,6 +91,7 @@ def measure(method: Method, case: Case, split: Split) -> Cost:
         predict_peak_bytes=max(0, predict_peak - baseline),
         model_bytes=len(pickle.dumps(model)),
         scores={name: METRICS[name](split.Y_test, predictions) for name in metrics},
+        n_rules=getattr(model, "n_rules_", None),
     )
 
 

@@ -59,6 +59,11 @@ class Boomer:
         self._model.fit(X, dense.astype(np.uint8))
         return self
 
+    @property
+    def n_rules_(self) -> int:
+        """Rules that it learnt, which may be fewer than asked for."""
+        return int(self._model.model_.get_num_used_rules())
+
     def predict(self, X: Any) -> Any:
         """Predict a dense label matrix."""
         predicted = self._model.predict(X)
