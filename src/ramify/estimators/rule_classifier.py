@@ -20,7 +20,7 @@ from ramify.estimators.rule_label_sets import (
     normalised,
     training_label_sets,
 )
-from ramify.estimators.rule_parameters import PAPER_SETTINGS, rule_declarations
+from ramify.estimators.rule_parameters import PAPER_SETTINGS, rule_declarations, rule_loss_name
 from ramify.estimators.rules import RuleEstimator
 from ramify.ingest import (
     align_targets,
@@ -242,7 +242,7 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
             )
 
     def _loss(self) -> LabelLoss:
-        return LABEL_LOSSES[self.loss]()
+        return LABEL_LOSSES[str(rule_loss_name(self.loss))]()
 
     @property
     def classes_(self) -> Any:
@@ -319,11 +319,13 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
         rule = self.decoding
         if rule == "auto":
             rule = "known_label_set" if self._has_joint() else "threshold"
+        if isinstance(rule, decoding.KnownLabelSet) and not hasattr(rule, "label_sets_"):
+            rule = "known_label_set"  # of those that fit has seen
         if targets.kind != "multilabel" or rule == "threshold":
             return decode_classes(targets, self._probabilities(scores, by_label=True))
         if rule == "known_label_set":
             chosen = self._known().best(scores)
-        elif self._has_joint():
+        elif self._has_joint() and not isinstance(rule, decoding.Threshold):
             decoder = decoding.resolve(rule)
             parts = [
                 decoder.decode_joint(p, self._label_sets)
@@ -331,7 +333,7 @@ class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
             ]
             chosen = np.concatenate(parts)
         else:
-            chosen = decoding.resolve(rule).decode(self._probabilities(scores))
+            chosen = decoding.resolve(rule).decode(self._probabilities(scores, by_label=True))
         return sparse.csr_array(chosen) if targets.is_sparse else chosen
 
     def _has_joint(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ramify import losses as boosting_losses
 from ramify.estimators.parameters import PARAMETERS, Parameter
 from ramify.estimators.parameters._checks import is_bool
 
@@ -27,6 +28,26 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
+def rule_loss_name(loss: Any) -> str | None:
+    """Give the name of a loss, which may be an instance of a class in `ramify.losses`.
+
+    Parameters
+    ----------
+    loss : object
+
+    Returns
+    -------
+    str or None
+        None if it has no name: a loss of one's own, or none at all.
+    """
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, boosting_losses.Loss):
+        loss.check_params()
+    names = {known: name for name, known in boosting_losses.LOSSES.items()}
+    return names.get(type(loss))
+
+
 def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:
     """Declare the parameters that rules read otherwise than trees do.
 
@@ -39,6 +60,8 @@ def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Paramet
     """
     names = tuple(losses)
     choices = ", ".join(map(repr, names))
+    known = [cls.__name__ for name, cls in boosting_losses.LOSSES.items() if name in names]
+    classes = ", ".join(known[:-1]) + f" or {known[-1]}"
 
     def documented_as(name: str, doc: str) -> Parameter:
         declared = PARAMETERS[name]
@@ -46,10 +69,10 @@ def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Paramet
 
     return {
         "loss": Parameter(
-            f"{{{choices}}}",
-            loss_doc,
-            lambda value: isinstance(value, str) and value in names,
-            f"one of {choices}",
+            f"{{{choices}}} or Loss",
+            f"{loss_doc}\nOr an instance of {classes} of `ramify.losses`.",
+            lambda value: rule_loss_name(value) in names,
+            f"one of {choices}, or an instance of {classes} of ramify.losses",
             names=names,
         ),
         "learning_rate": documented_as(

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from ramify.estimators.parameters import Parameter, documented
-from ramify.estimators.rule_parameters import rule_declarations
+from ramify.estimators.rule_parameters import rule_declarations, rule_loss_name
 from ramify.estimators.rules import RuleEstimator
 from ramify.ingest import align_targets, ingest_regression_targets
 from ramify.model import RuleSet
@@ -151,9 +151,10 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
         return self
 
     def _loss(self) -> RuleLoss:
-        if self.loss == "huber":
-            return Huber(float(self.huber_delta))
-        return NUMBER_LOSSES[self.loss]()
+        name = str(rule_loss_name(self.loss))
+        if name == "huber":
+            return Huber(float(getattr(self.loss, "delta", self.huber_delta)))
+        return NUMBER_LOSSES[name]()
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.
