@@ -2,11 +2,8 @@
 
 ``python -m benchmarks.papers.rules table`` fits the four variants of the rule learner, and binary
 relevance, label powerset and a classifier chain on gradient boosted trees (ramify's, with one
-output each), and prints our losses beside the published ones with average ranks. The protocol is
-cheaper than the paper's: one random division into two thirds and one third; for rules two
-penalties and every fiftieth prefix of the rules to choose from on a fifth of the training rows, by
-the loss that the variant is for; 30 trees at a learning rate of 0.3 for the others; one chain in a
-random order instead of the best of ten.
+output each), and prints our losses beside the published ones with average ranks; see
+`benchmarks.papers.rules_table` for the protocol.
 
 ``python -m benchmarks.papers.rules figure`` measures the losses along the rules on the three
 synthetic problems, and draws them if ``--out`` names a picture.
@@ -20,28 +17,22 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import logsumexp
-from scipy.stats import rankdata
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
 from benchmarks.papers.rules_published import MEASURES, METHODS, PUBLISHED, VARIANTS
-from benchmarks.papers.runs import Runs, load, markdown, take
-from ramify import BoostingClassifier, RuleClassifier
+from benchmarks.papers.rules_table import read, row_losses, run_table, show_table
+from benchmarks.papers.runs import Runs, markdown, take
+from ramify import RuleClassifier
 from ramify.datasets import make_linear_labels
-from ramify.metrics import example_f1_score
 
 Labels = NDArray[np.bool_]
 
-#: Penalties to choose from.
-PENALTIES = (1.0, 16.0)
 PROBLEMS = ("independent", "marginal", "conditional")
 LABEL_BINS = (None, 4, 16, 32)
 
@@ -61,41 +52,16 @@ def make_rules(variant: str, n_rules: int, penalty: float, seed: int) -> RuleCla
 
 def measures(predicted: Any, truth: Labels) -> dict[str, float]:
     """Compute the three measures in per cent; rows without labels on both sides have F1 = 1."""
-    if sparse.issparse(predicted):
-        predicted = predicted.toarray()
-    wrong = (predicted == 1) != truth
-    f1 = example_f1_score(truth.astype(int), np.asarray(predicted, int), zero_division=1.0)
-    values = (wrong.any(axis=1).mean(), wrong.mean(), f1)
-    return {name: 100 * float(value) for name, value in zip(MEASURES, values)}
+    means = 100 * row_losses(predicted, truth).mean(axis=1)
+    return dict(zip(MEASURES, means.tolist()))
 
 
 def split(name: str, seed: int) -> tuple[Any, Labels, Any, Labels]:
     """Divide a data set into two thirds and one third."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        X, Y = load(name)
-    labels = (Y.toarray() if sparse.issparse(Y) else np.asarray(Y)) == 1
+    X, labels = read(name)
     order = np.random.default_rng(seed).permutation(len(labels))
     train, test = np.sort(order[: 2 * len(labels) // 3]), np.sort(order[2 * len(labels) // 3 :])
     return take(X, train), labels[train], take(X, test), labels[test]
-
-
-def run_rules(variant: str, parts: tuple[Any, ...], n_rules: int, seed: int) -> dict[str, Any]:
-    """Choose penalty and number of rules on a fifth of the training rows, and fit on all."""
-    X, Y, X_test, Y_test = parts
-    order = np.random.default_rng(seed).permutation(len(Y))
-    inner, held_out = np.sort(order[len(Y) // 5 :]), np.sort(order[: len(Y) // 5])
-    goal = MEASURES[0] if VARIANTS[variant][0].startswith("examplewise") else MEASURES[1]
-    best = (np.inf, 1, PENALTIES[0])
-    for penalty in PENALTIES:
-        model = make_rules(variant, n_rules, penalty, seed)
-        model.fit(take(X, inner), Y[inner] * 1)
-        stages = range(50, n_rules + 1, 50)
-        for t, found in curve(model, take(X, held_out), Y[held_out], stages):
-            best = min(best, (found[goal], t, penalty))
-    _, n_best, penalty = best
-    model = make_rules(variant, n_best, penalty, seed).fit(X, Y * 1)
-    return {**measures(model.predict(X_test), Y_test), "n_rules": n_best, "penalty": penalty}
 
 
 def curve(
@@ -104,68 +70,6 @@ def curve(
     """Measure the first so many rules (`staged_predict` would decode after each of them)."""
     for t in stages:
         yield t, measures(model.select(range(t)).predict(X), Y)
-
-
-def run_baseline(name: str, parts: tuple[Any, ...], seed: int) -> dict[str, float]:
-    """Fit and measure a baseline on boosted trees."""
-    X, Y, X_test, Y_test = parts
-    X, X_test = (M.to_numpy() if hasattr(M, "to_numpy") else M for M in (X, X_test))
-    trees = BoostingClassifier(n_estimators=30, learning_rate=0.3, random_state=seed)
-    if name == "LP":
-        sets, codes = np.unique(Y, axis=0, return_inverse=True)
-        return measures(sets[trees.fit(X, codes.ravel()).predict(X_test)], Y_test)
-    # A constant label cannot be fitted; it is predicted as it is.
-    varies = Y.any(axis=0) & ~Y.all(axis=0)
-    predicted = np.broadcast_to(Y.all(axis=0), Y_test.shape).copy()
-    meta = (
-        MultiOutputClassifier(trees)
-        if name == "BR"
-        else ClassifierChain(trees, order="random", random_state=seed)
-    )
-    predicted[:, varies] = meta.fit(X, Y[:, varies] * 1).predict(X_test) == 1
-    return measures(predicted, Y_test)
-
-
-def run_table(names: list[str], methods: list[str], n_rules: int, seed: int, end: float) -> None:
-    """Measure what is missing, until the time is up."""
-    runs = Runs("rules-table1")
-    for name in names:
-        parts = None
-        for method in methods:
-            key = {"data": name, "method": method, "seed": seed}
-            if runs.has(key) or time.monotonic() > end:
-                continue
-            parts = parts or split(name, seed)
-            runs.measure(
-                key,
-                lambda m=method, p=parts: (
-                    run_rules(m, p, n_rules, seed) if m in VARIANTS else run_baseline(m, p, seed)
-                ),
-            )
-
-
-def show_table(names: list[str], methods: list[str]) -> str:
-    """Write Table 1, ours beside the published figures, where all methods are measured."""
-    runs = Runs("rules-table1")
-    tables = []
-    for m, measure in enumerate(MEASURES):
-        rows, ranks, their_ranks = [], [], []
-        sign = -1 if measure == "example F1" else 1
-        for name in names:
-            ours = [runs.values(measure, data=name, method=method) for method in methods]
-            if not all(found.size for found in ours):
-                continue
-            means = np.array([found.mean() for found in ours])
-            published = [PUBLISHED[name][m][METHODS.index(method)] for method in methods]
-            ranks.append(rankdata(sign * means.round(2)))
-            their_ranks.append(rankdata(sign * np.array(published)))
-            rows.append([name, *(f"{a:.2f} ({b:.2f})" for a, b in zip(means, published))])
-        if not rows:
-            continue
-        averages = zip(np.mean(ranks, axis=0), np.mean(their_ranks, axis=0))
-        rows.append(["average rank", *(f"{a:.2f} ({b:.2f})" for a, b in averages)])
-        tables.append(markdown([f"{measure}, %", *methods], rows))
-    return "\n\n".join(tables)
 
 
 def run_figure(n_rules: int, seed: int, end: float) -> Runs:
@@ -287,7 +191,7 @@ def main() -> None:
     choices = [*PUBLISHED, "corel5k"]  # the last for label binning only
     parser.add_argument("--data", nargs="+", choices=choices, default=list(PUBLISHED))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--rules", type=int, default=1000)
+    parser.add_argument("--rules", type=int, help="default: the table's own, else 1000")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=np.inf, help="start no run after this")
     parser.add_argument("--out", type=Path, help="picture to draw the figure to")
@@ -298,11 +202,12 @@ def main() -> None:
         run_table(names, options.methods, options.rules, options.seed, end)
         print(show_table(names, options.methods))
         return
+    n_rules = options.rules or 1000
     if options.what == "bins":
-        runs = run_bins(options.data, options.rules, options.seed)
-        print(show_bins(runs, options.data, options.rules))
+        runs = run_bins(options.data, n_rules, options.seed)
+        print(show_bins(runs, options.data, n_rules))
         return
-    runs = run_figure(options.rules, options.seed, end)
+    runs = run_figure(n_rules, options.seed, end)
     print(show_figure(runs))
     if options.out is not None:
         draw_figure(runs, options.out)

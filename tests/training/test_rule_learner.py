@@ -64,3 +64,15 @@ def test_rows_that_do_not_exist_are_refused():
         drawn(0, [3], 3)
     with pytest.raises(ValueError, match="at least one row"):
         drawn(0, [], 3)
+
+
+def test_five_hundred_labels_with_a_loss_of_whole_rows():
+    """The Hessian of a row would have 125,250 entries; it is kept in 501 numbers."""
+    X, Y = make_multilabel(200, 10, 500, random_state=0)
+    model = RuleClassifier(
+        n_rules=4, loss="examplewise_logistic", max_conditions=2, random_state=0
+    ).fit(X, Y)
+    margins = np.where(Y, -1.0, 1.0) * model.decision_function(X)
+    default = np.where(Y, -1.0, 1.0) * model.select([0]).decision_function(X)
+    assert model.n_rules_ == 4
+    assert np.log1p(np.exp(margins).sum(1)).mean() < np.log1p(np.exp(default).sum(1)).mean()
