@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
-from sklearn.metrics import label_ranking_average_precision_score
 
 from benchmarks.papers import boosting_published as published
 from benchmarks.papers.runs import Runs, load, markdown, take
@@ -34,7 +33,7 @@ from ramify import (
     RandomForestRegressor,
     projections,
 )
-from ramify.metrics import macro_r2_score
+from ramify.metrics import label_ranking_average_precision_score, macro_r2_score
 
 #: Training rows where the paper does not take half of all.
 N_TRAIN = {
