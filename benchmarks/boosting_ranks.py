@@ -203,6 +203,8 @@ def table(runs: Runs, n_rows: int) -> str:
             for m, mean, s, r in zip(METHODS, means, seconds, cut, strict=True)
         ]
         rows.append([name, str(n_folds), *cells])
+    if not rows:
+        return "No data set has been measured with all methods yet."
     mean_ranks = [f"**{rank:.2f}**" for rank in np.mean(ranks, axis=0)]
     return markdown(["data", "folds", *METHODS], [*rows, ["mean rank", "", *mean_ranks]])
 
