@@ -55,7 +55,7 @@ struct FeatureGroups {
 };
 
 // Numbers to be touched from which on threads are worth waking.
-constexpr int64_t kWorthThreads = 200'000;
+constexpr int64_t kWorthThreads = 1'000'000;
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;
