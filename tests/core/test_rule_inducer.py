@@ -218,14 +218,16 @@ def test_rows_of_a_rule_are_those_whose_values_satisfy_its_body(max_bins):
 @pytest.mark.parametrize("label_bins", [0, 2])
 def test_threads_do_not_change_a_rule(coupled, direct_max_outputs, label_bins):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(200, 9))
+    # Enough rows, outputs and features for threads to be worth waking.
+    X = rng.normal(size=(4000, 16)).round(1)
     columns = columns_of(X)
-    statistics = logistic_statistics(rng, 200, 7, coupled)
-    counts = rng.poisson(1.0, 200).astype(np.int32)
+    statistics = logistic_statistics(rng, 4000, 20, coupled)
+    counts = rng.poisson(1.0, 4000).astype(np.int32)
     found = []
     for n_threads in (1, 3):
         params = params_of(
-            5,
+            14,
+            max_conditions=3,
             l2_regularization=1.0,
             seed=3,
             n_threads=n_threads,

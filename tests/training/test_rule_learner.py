@@ -76,3 +76,17 @@ def test_five_hundred_labels_with_a_loss_of_whole_rows():
     default = np.where(Y, -1.0, 1.0) * model.select([0]).decision_function(X)
     assert model.n_rules_ == 4
     assert np.log1p(np.exp(margins).sum(1)).mean() < np.log1p(np.exp(default).sum(1)).mean()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic"])
+@pytest.mark.parametrize("head", ["complete", "single"])
+def test_threads_do_not_change_what_is_learnt(loss, head):
+    # Enough rows and outputs for threads to be worth waking, in the search and in the update.
+    X, Y = make_multilabel(7000, 12, 20, random_state=0)
+    settings = {"n_rules": 4, "loss": loss, "head": head, "max_features": 12, "max_bins": 16}
+    one, three = (
+        RuleClassifier(n_jobs=n, max_conditions=2, random_state=0, **settings).fit(X, Y)._rules
+        for n in (1, 3)
+    )
+    for name in (*ARRAYS, "score", "gain"):
+        assert np.array_equal(getattr(one, name), getattr(three, name)), name
