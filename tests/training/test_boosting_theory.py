@@ -82,6 +82,17 @@ def test_the_training_loss_never_rises(loss, leaf_fit, learning_rate):
         np.testing.assert_allclose(followed, losses[1:], rtol=1e-4, atol=slack)
 
 
+def test_the_loss_of_a_perfect_fit_is_measured():
+    # Taking falls off the first loss would leave rounding, of either sign.
+    Y = (NUMBERS > 0) * np.array([1.3, 7.7, 0.1, 3e5])
+    fitted = BoostingRegressor(
+        max_depth=None, learning_rate=1.0, l2_regularization=0.0, projection=None, n_estimators=9
+    ).fit(X, Y)
+    losses = fitted.history_["train_loss"]
+    assert np.all(losses >= 0)
+    assert losses[-1] < 1e-12
+
+
 def model(Y, cls=BoostingRegressor, **parameters):
     given = {"n_estimators": 12, "max_depth": 3, "random_state": 0}
     return cls(**(given | parameters)).fit(X, Y)

@@ -31,11 +31,12 @@ class Metric:
     function : callable
         ``function(y_true, y_pred, *, sample_weight=None, **from_training)``, which returns a
         number.
-    task : {"regression", "multilabel"}
-        What Y holds: numbers, or labels.
+    task : {"regression", "multilabel", "binary", "multiclass"}
+        What Y holds: numbers, labels (all of `METRICS` are for these two), or one class per row.
     needs : {"values", "labels", "scores"}
         What it compares with Y: predicted numbers, predicted label sets (0 and 1), or scores
-        such as probabilities.
+        such as probabilities (for a binary problem those of the second class, for a multi-class
+        one of every class).
     greater_is_better : bool
     from_training : mapping of str to callable, default={}
         Further arguments of the function, each with how to compute it from the training Y.
@@ -52,7 +53,7 @@ class Metric:
 
     name: str
     function: Score
-    task: Literal["regression", "multilabel"]
+    task: Literal["regression", "multilabel", "binary", "multiclass"]
     needs: Literal["values", "labels", "scores"]
     greater_is_better: bool
     from_training: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from ramify import _core
 from ramify.losses import Logistic, Loss, LossTargets, SquaredError
 
+#: Down to this share of the first one, a loss is followed by what every round takes off it.
+_FOLLOWED = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class LeafRows:
@@ -181,7 +184,10 @@ class SquaredState(BoostingState):
     def __init__(self, targets: LossTargets, n_threads: int) -> None:
         self.loss, self.targets, self.n_threads = SquaredError(), targets, n_threads
         self.gradient = targets.values
-        self._value = self.loss.value(targets, np.zeros((targets.n_rows, 1), np.float32))
+        self._first = self._value = self._measured()
+
+    def _measured(self) -> float:
+        return self.loss.value(self.targets, np.zeros((self.targets.n_rows, 1), np.float32))
 
     @property
     def raw(self) -> NDArray[np.float32]:  # type: ignore[override]
@@ -192,8 +198,10 @@ class SquaredState(BoostingState):
         """Do nothing: residuals are gradients."""
 
     def value(self) -> float:
-        """Weighted sum of the loss; followed through the rounds, but for rounding."""
-        return max(self._value, 0.0)
+        """Weighted sum of the loss; followed through the rounds while it is no mere rounding."""
+        if self._value < _FOLLOWED * self._first:
+            self._value = self._measured()
+        return self._value
 
     def leaf_curvatures(self, leaves: LeafRows) -> NDArray[np.float64]:
         """Weight of every leaf."""
@@ -208,7 +216,7 @@ class SquaredState(BoostingState):
     def add(self, moves: NDArray[Any]) -> None:
         """Take moves off the residuals."""
         self.gradient -= moves
-        self._value = self.loss.value(self.targets, np.zeros((self.targets.n_rows, 1)))
+        self._value = self._measured()
 
     def newton_step(
         self, leaves: LeafRows, learning_rate: float, l2_regularization: float
