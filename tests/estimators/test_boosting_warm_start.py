@@ -95,6 +95,15 @@ def test_another_kind_of_rounds_is_refused(before, after, match):
     np.testing.assert_array_equal(model.predict(X), predicted)
 
 
+def test_the_same_parameters_in_other_containers_go_on():
+    model = regressor(loss=Quantile((0.1, 0.9)), projection=None).fit(X, Y)
+    for n_estimators, quantiles in enumerate(([0.1, 0.9], np.array([0.1, 0.9])), start=9):
+        model.set_params(loss=Quantile(quantiles), n_estimators=n_estimators).fit(X, Y)
+        assert model.n_estimators_ == n_estimators
+    with pytest.raises(ValueError, match="loss was"):
+        model.set_params(loss=Quantile(np.array([0.1, 0.8]))).fit(X, Y)
+
+
 def test_other_columns_are_refused():
     model = regressor().fit(X, Y)
     for features, targets in ((X[:, :5], Y), (X, Y[:, :4])):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ramify import projections
 from ramify.ingest import BinnedData, Targets
@@ -53,7 +54,7 @@ def check_goes_on(estimator: Any, data: BinnedData, targets: Targets, loss: Loss
 def _changes(estimator: Any, loss: Loss) -> list[tuple[str, str, str]]:
     """Find what is not as it was: name, value before, value now."""
     found = []
-    if estimator._loss != loss:
+    if _plain(estimator._loss) != _plain(loss):
         found.append(("loss", repr(estimator._loss), repr(loss)))
     is_normalized = bool(getattr(estimator, "normalize_outputs", False))
     if estimator._is_normalized != is_normalized:
@@ -61,7 +62,7 @@ def _changes(estimator: Any, loss: Loss) -> list[tuple[str, str, str]]:
     given = estimator.projection
     if not (isinstance(given, str) and given == "auto"):
         resolved = projections.resolve(given)
-        if resolved != estimator.projection_:
+        if _plain(resolved) != _plain(estimator.projection_):
             found.append(("projection", repr(estimator.projection_), repr(resolved)))
     model = estimator._model
     has_trees = isinstance(model, BoostedTrees)
@@ -72,6 +73,18 @@ def _changes(estimator: Any, loss: Loss) -> list[tuple[str, str, str]]:
     elif isinstance(model, BoostedTrees) and estimator.leaf_fit not in _LEAF_FITS[model.kind]:
         found.append(("leaf_fit", repr(_LEAF_FITS[model.kind][0]), repr(estimator.leaf_fit)))
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Give a value that can be compared: parameters of objects, and arrays as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, BaseEstimator):
+        parameters = value.get_params(deep=False)
+        return type(value), {name: _plain(item) for name, item in parameters.items()}
+    return value
 
 
 def joined_history(
