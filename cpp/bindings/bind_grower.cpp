@@ -108,6 +108,21 @@ GrownTree grow_dense(const Binned& binned, const Matrix<float>& gradient,
     return grow(binned, channels, rows, params, orders);
 }
 
+GrownTree grow_columns(const Binned& binned, ChannelsView& channels, int64_t n_columns,
+                       const Vector<int32_t>& columns,
+                       const std::optional<Vector<float>>& row_weights,
+                       const std::optional<Matrix<float>>& entry_weights,
+                       const Vector<int32_t>& rows, const GrowParams& params) {
+    const int64_t q = length(columns);
+    require(q >= 1 && q < INT32_MAX - 16, "there must be at least one channel");
+    require_range(columns, 0, n_columns, "columns");
+    channels.n_channels = static_cast<int32_t>(q);
+    channels.n_columns = n_columns;
+    channels.columns = columns.data();
+    set_weights(channels, row_weights, entry_weights, rows, binned.view().n_rows);
+    return grow(binned, channels, rows, params);
+}
+
 // The same from target values, which are scaled and weighted as they are read.
 GrownTree grow_targets(const Binned& binned, const Matrix<double>& values,
                        const Vector<int32_t>& columns, const Vector<double>& shift,
@@ -115,21 +130,28 @@ GrownTree grow_targets(const Binned& binned, const Matrix<double>& values,
                        const std::optional<Vector<float>>& row_weights,
                        const std::optional<Matrix<float>>& entry_weights,
                        const Vector<int32_t>& rows, const GrowParams& params) {
-    const int64_t n = binned.view().n_rows, q = length(columns);
-    require_length(values, n, "values");
-    require(q >= 1 && q < INT32_MAX - 16, "there must be at least one channel");
-    require_range(columns, 0, values.shape(1), "columns");
-    require_length(shift, q, "shift");
-    require_length(factor, q, "factor");
+    require_length(values, binned.view().n_rows, "values");
+    require_length(shift, length(columns), "shift");
+    require_length(factor, length(columns), "factor");
     ChannelsView channels;
-    channels.n_channels = static_cast<int32_t>(q);
-    channels.n_columns = static_cast<int64_t>(values.shape(1));
     channels.values_f64 = values.data();
-    channels.columns = columns.data();
     channels.shift = shift.data();
     channels.factor = factor.data();
-    set_weights(channels, row_weights, entry_weights, rows, n);
-    return grow(binned, channels, rows, params);
+    return grow_columns(binned, channels, values.shape(1), columns, row_weights, entry_weights,
+                        rows, params);
+}
+
+// The same from targets that are scaled already: what many trees share.
+GrownTree grow_scaled(const Binned& binned, const Matrix<float>& values,
+                      const Vector<int32_t>& columns,
+                      const std::optional<Vector<float>>& row_weights,
+                      const std::optional<Matrix<float>>& entry_weights,
+                      const Vector<int32_t>& rows, const GrowParams& params) {
+    require_length(values, binned.view().n_rows, "values");
+    ChannelsView channels;
+    channels.values_f32 = values.data();
+    return grow_columns(binned, channels, values.shape(1), columns, row_weights, entry_weights,
+                        rows, params);
 }
 
 GrownTree grow_sparse(const Binned& binned, int64_t n_channels, const Vector<int64_t>& indptr,
@@ -173,6 +195,42 @@ void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<do
         impurity.data()[i] = node.impurity;
         gain.data()[i] = node.gain;
     }
+}
+
+// What a forest keeps of a tree: the splits, where the rows of each leaf begin, and each feature's
+// share in the gains.
+void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<double> threshold,
+                  OutVector<int32_t> right, OutVector<uint8_t> missing_left,
+                  OutVector<int64_t> category_offset, OutVector<int64_t> leaf_offsets,
+                  OutVector<double> feature_gains) {
+    const int64_t n = static_cast<int64_t>(tree.nodes.size()), p = length(feature_gains);
+    for (int64_t given : {length(feature), length(threshold), length(right), length(missing_left),
+                          length(category_offset)})
+        require(given == n, "every array must have length n_nodes");
+    require_length(leaf_offsets, (n + 1) / 2 + 1, "leaf_offsets");
+    std::fill_n(feature_gains.data(), p, 0.0);
+    int64_t leaf = 0;
+    double total = 0.0;
+    for (int64_t i = 0; i < n; ++i) {
+        const TreeNode& node = tree.nodes[i];
+        const bool is_leaf = node.feature == kNoFeature;
+        feature.data()[i] = node.feature;
+        threshold.data()[i] = is_leaf ? 0.0 : node.threshold;
+        right.data()[i] = is_leaf ? -1 : node.right;
+        missing_left.data()[i] = !is_leaf && node.missing_left;
+        category_offset.data()[i] = node.category_offset;
+        if (is_leaf) {
+            leaf_offsets.data()[leaf++] = node.begin;
+            continue;
+        }
+        require(node.feature < p, "feature_gains must have length n_features");
+        // A split cannot take off more than there is, whatever weights far apart are rounded to.
+        const double gain = std::min(node.gain, node.impurity);
+        feature_gains.data()[node.feature] += gain;
+        total += gain;
+    }
+    leaf_offsets.data()[leaf] = static_cast<int64_t>(tree.rows.size());
+    for (int64_t j = 0; total > 0.0 && j < p; ++j) feature_gains.data()[j] /= total;
 }
 
 template <typename T>
@@ -278,6 +336,10 @@ void init_grower(nb::module_& module) {
              nb::arg("missing_left").noconvert(), nb::arg("category_offset").noconvert(),
              nb::arg("n_samples").noconvert(), nb::arg("weight").noconvert(),
              nb::arg("impurity").noconvert(), nb::arg("gain").noconvert())
+        .def("write_splits", &write_splits, nb::arg("feature").noconvert(),
+             nb::arg("threshold").noconvert(), nb::arg("right").noconvert(),
+             nb::arg("missing_left").noconvert(), nb::arg("category_offset").noconvert(),
+             nb::arg("leaf_offsets").noconvert(), nb::arg("feature_gains").noconvert())
         .def(
             "write_category_words",
             [](const GrownTree& tree, OutVector<uint32_t> words) {
@@ -300,6 +362,10 @@ void init_grower(nb::module_& module) {
                nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
                nb::arg("params"),
                "Grow a tree on (values[:, columns] - shift) * factor, weighted, without a copy.");
+    module.def("grow_scaled", &grow_scaled, nb::arg("binned"), nb::arg("values").noconvert(),
+               nb::arg("columns").noconvert(), nb::arg("row_weights").noconvert().none(),
+               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
+               nb::arg("params"), "Grow a tree on values[:, columns], weighted, without a copy.");
     module.def("grow_sparse", &grow_sparse, nb::arg("binned"), nb::arg("n_channels"),
                nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
                nb::arg("data").noconvert(), nb::arg("row_weights").noconvert().none(),

@@ -7,6 +7,7 @@
 
 #include "bindings/common.hpp"
 #include "ramify/data.hpp"
+#include "ramify/shared_cuts.hpp"
 
 namespace ramify::bindings {
 
@@ -56,6 +57,7 @@ class Binned {
         view_.dense_features = dense_features.data();
         is_two_valued_.resize(p);
         view_.is_two_valued = is_two_valued_.data();
+        view_.cuts = &cuts_;
         without_gil([&](Interrupt& interrupt) {
             check_dense(interrupt);
             check_sparse(interrupt);
@@ -160,6 +162,7 @@ class Binned {
     Vector<int32_t> sparse_slot_;
     Vector<uint32_t> sparse_code_;
     std::vector<uint8_t> is_two_valued_;
+    SharedCuts cuts_;
     BinnedView view_;
 };
 

@@ -25,22 +25,25 @@ CutSearch::CutSearch(Workspace& workspace, const CutGuide& guide)
       kernels_(kernels_for(workspace.lanes)),
       codes_(*workspace.row_codes),
       guide_(guide),
-      columns_((workspace.binned.n_dense + kCodeColumns - 1) / kCodeColumns) {}
+      columns_((workspace.binned.n_dense + kCodeColumns - 1) / kCodeColumns),
+      ranks_(workspace.binned.n_dense) {}
 
-void CutSearch::search(const SearchNode& node, const int32_t* features, size_t n_features,
-                       Split& best) {
+void CutSearch::search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                       size_t n_features, Split& best) {
     const int64_t n = node.range.size();
     n_words_ = (n + kRowsPerWord - 1) / kRowsPerWord;
     chosen_.home = -1;
-    search_groups(node, features, n_features, best);
+    search_groups(node, features, ranks, n_features, best);
     if (chosen_.home >= 0) finish(node, best);
 }
 
-void CutSearch::search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
-                              Split& best) {
+void CutSearch::search_groups(const SearchNode& node, const int32_t* features,
+                              const uint64_t* ranks, size_t n_features, Split& best) {
     group_numbers_.clear();
+    has_ranks_ = ranks != nullptr;
     for (size_t i = 0; i < n_features; ++i) {
         const int32_t home = workspace_.feature_home[features[i]];
+        if (ranks) ranks_[home] = ranks[i];
         uint64_t& columns = columns_[home / kCodeColumns];
         if (columns == 0) group_numbers_.push_back(home / kCodeColumns);
         columns |= uint64_t{1} << home % kCodeColumns;
@@ -54,10 +57,11 @@ void CutSearch::search_groups(const SearchNode& node, const int32_t* features, s
 }
 
 void CutSearch::draw_cuts(const SearchNode& node, Group& group) const {
-    uint8_t least[kCodeColumns], most[kCodeColumns], first[kCodeColumns], last[kCodeColumns];
+    uint8_t most[kCodeColumns], first[kCodeColumns], last[kCodeColumns];
+    const uint8_t* const least = group.least;
     kernels_.code_ranges({codes_.codes.data() + group.begin, codes_.stride,
-                          workspace_.rows.data() + node.range.begin, node.range.size(), least,
-                          group.largest, most});
+                          workspace_.rows.data() + node.range.begin, node.range.size(),
+                          group.least, group.largest, most});
     group.cut = group.missing = 0;
     group.n_cuts = 0;
     for_each_bit(group.columns, [&](int c) {
@@ -71,15 +75,7 @@ void CutSearch::draw_cuts(const SearchNode& node, Group& group) const {
         group.cut |= uint64_t{is_cut} << c;
         group.n_cuts += is_cut;
     });
-    const bool are_finite =
-        kernels_.draw_cuts({guide_.tables(), node.seed, group.n_cuts, group.homes, first, last,
-                            group.values, group.limits});
-    for (int i = 0; !are_finite && i < group.n_cuts; ++i) {
-        if (std::isfinite(group.values[i])) continue;
-        const int32_t feature = workspace_.binned.dense_features[group.homes[i]];
-        group.limits[i] = static_cast<uint8_t>(
-            left_code_of_endless(cut_uniform(node.seed, feature), first[i], last[i]));
-    }
+    guide_.draw(kernels_, node.seed, group.n_cuts, group.homes, first, last, group.limits);
 }
 
 void CutSearch::fill_masks(const SearchNode& node, int32_t begin, uint64_t columns,
@@ -115,8 +111,7 @@ void CutSearch::search_group(const SearchNode& node, Group& group, Split& best) 
     for (int i = 0; i < group.n_cuts; ++i) {
         const int32_t home = group.homes[i];
         const bool has_missing = group.missing >> (home - group.begin) & 1;
-        add(node,
-            {home, Left::below, has_missing, {group.limits[i], group.values[i]}, below_.counts[i]},
+        add(node, {home, Left::below, has_missing, group.limits[i], below_.counts[i]},
             below_.words.data() + i * n_words_, best);
     }
     if (n_waiting_ > 0) score(node, best);
@@ -142,14 +137,11 @@ void CutSearch::search_missing(const SearchNode& node, const Group& group, Split
                 either[word] = left[word] | ~present[word];
             either[n_words_ - 1] &= valid;
             add(node,
-                {home,
-                 Left::below_and_missing,
-                 true,
-                 {group.limits[cut], group.values[cut]},
+                {home, Left::below_and_missing, true, group.limits[cut],
                  below_.counts[cut] + n - n_values},
                 either, best);
         }
-        add(node, {home, Left::values, true, {group.largest[c], 0.0}, n_values}, present, best);
+        add(node, {home, Left::values, true, group.largest[c], n_values}, present, best);
         present += n_words_;
         either += n_words_;
     });
@@ -202,23 +194,28 @@ void CutSearch::offer(const SearchNode& node, const Candidate& candidate, float 
                       Split& best) {
     if (gain < 0.0f || gain < best.least_rival()) return;
     const int32_t feature = workspace_.binned.dense_features[candidate.home];
-    const uint64_t rank = feature_rank(node.seed, feature);
+    const uint64_t rank = has_ranks_ ? ranks_[candidate.home] : feature_rank(node.seed, feature);
     if (!best.beaten_by(gain, rank)) return;
     best.gain = gain;
     best.rank = rank;
     best.feature = feature;
     chosen_ = candidate;
+    chosen_first_ = group_.least[candidate.home - group_.begin];
+    chosen_last_ = group_.largest[candidate.home - group_.begin];
 }
 
 void CutSearch::finish(const SearchNode& node, Split& best) const {
     best.is_categorical = false;
-    best.left_code = chosen_.cut.left_code;
+    best.left_code = chosen_.limit;
     best.n_left = chosen_.n_left;
     best.missing_left = chosen_.has_missing ? chosen_.left == Left::below_and_missing
                                             : 2 * chosen_.n_left >= node.range.size();
-    best.threshold = std::numeric_limits<double>::infinity();
-    if (chosen_.left == Left::values) return;
-    best.threshold = chosen_.cut.threshold(workspace_.binned, best.feature);
+    if (chosen_.left == Left::values) {
+        best.threshold = std::numeric_limits<double>::infinity();
+        best.cut_first = best.cut_last = 0;
+    } else {
+        best.note_cut(node.seed, chosen_first_, chosen_last_, chosen_.limit);
+    }
 }
 
 }  // namespace ramify

@@ -16,9 +16,10 @@ class CutSearch {
     // The workspace must have its codes row by row.
     CutSearch(Workspace& workspace, const CutGuide& guide);
 
-    // The best of one random cut per feature, for a node with centred channels. Ties go by
-    // `feature_rank`.
-    void search(const SearchNode& node, const int32_t* features, size_t n_features, Split& best);
+    // The best of one random cut per feature, for a node with centred channels. ranks: of the
+    // features, or null: `feature_rank`.
+    void search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                size_t n_features, Split& best);
 
     uint64_t work() const { return work_; }
 
@@ -29,7 +30,7 @@ class CutSearch {
         int32_t home = -1;  // dense feature; -1: none
         Left left = Left::below;
         bool has_missing = false;
-        RandomCut cut;
+        uint8_t limit = 0;  // last code on the left
         int64_t n_left = 0;
     };
     // Features whose codes are neighbours, and what is known of them in the node.
@@ -40,9 +41,9 @@ class CutSearch {
         uint64_t cut = 0;      // of those with at least two values; in their order:
         int n_cuts = 0;
         int32_t homes[kCodeColumns];
-        double values[kCodeColumns];
-        uint8_t limits[kCodeColumns];   // last code on the left
-        uint8_t largest[kCodeColumns];  // per column: largest code of a value
+        uint8_t limits[kCodeColumns];  // last code on the left
+        // Per column: smallest and largest code of a value
+        uint8_t least[kCodeColumns], largest[kCodeColumns];
     };
     // Rows of a node as bits, per column, and how many there are.
     struct Masks {
@@ -50,8 +51,8 @@ class CutSearch {
         int32_t counts[kCodeColumns];
     };
 
-    void search_groups(const SearchNode& node, const int32_t* features, size_t n_features,
-                       Split& best);
+    void search_groups(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
+                       size_t n_features, Split& best);
     void draw_cuts(const SearchNode& node, Group& group) const;
     void fill_masks(const SearchNode& node, int32_t begin, uint64_t columns, const uint8_t* limits,
                     Masks& masks) const;
@@ -73,6 +74,8 @@ class CutSearch {
     Group group_;
     std::vector<int32_t> group_numbers_;  // of the node
     std::vector<uint64_t> columns_;       // per group of columns; zeros between nodes
+    bool has_ranks_ = false;
+    std::vector<uint64_t> ranks_;  // per dense feature of the node, if they are given
     Masks below_, present_;
     std::vector<uint64_t> below_or_missing_;
     // Candidates that wait to be scored together, and the smaller side of each.
@@ -80,6 +83,7 @@ class CutSearch {
     Candidate waiting_[kMostSides];
     const uint64_t* sides_[kMostSides];
     Candidate chosen_;
+    uint8_t chosen_first_ = 0, chosen_last_ = 0;  // smallest and largest code of its feature
     uint64_t work_ = 0;
 };
 

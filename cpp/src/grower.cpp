@@ -5,8 +5,10 @@
 #include <memory>
 #include <queue>
 
+#include "bits.hpp"
 #include "node_search.hpp"
 #include "ramify/random.hpp"
+#include "random_cut.hpp"
 
 namespace ramify {
 
@@ -14,6 +16,9 @@ namespace {
 
 // A node whose impurity per row is this far below the root's holds rounding errors only.
 constexpr double kPureShare = 1e-11;
+
+// A large node asks for Ctrl-C as it is searched; small ones after so many of them.
+constexpr uint32_t kNodesPerCheck = 16;
 
 struct OpenNode {
     int32_t id = 0;  // in the tree under construction
@@ -64,8 +69,8 @@ class Grower {
 
   private:
     void record(TreeNode& node, const NodeRange& range, const NodeTotals& totals) {
-        node.begin = range.begin;
-        node.end = range.end;
+        node.begin = static_cast<int32_t>(range.begin);
+        node.end = static_cast<int32_t>(range.end);
         node.weight = totals.weight;
         node.impurity = totals.impurity;
     }
@@ -137,6 +142,9 @@ class Grower {
     static void note_split(TreeNode& record, const Split& split, std::vector<uint32_t>& words) {
         record.feature = split.feature;
         record.threshold = split.threshold;
+        record.cut_first = split.cut_first;
+        record.cut_last = split.cut_last;
+        record.cut_limit = static_cast<uint8_t>(split.left_code);
         record.missing_left = split.missing_left;
         record.gain = std::max(0.0, split.gain);
         if (split.is_categorical) {
@@ -216,111 +224,128 @@ class Grower {
     }
 
     struct SubtreeNode {
-        int32_t id = 0;
+        int32_t parent = -1;  // -1: the root of the subtree
+        bool is_right = false;
         NodeRange range;
         int64_t depth = 0;
         uint64_t seed = 0;
         NodeTotals totals;
         Split split;
+        bool may_split = false;
     };
 
-    // Notes the sums of a node; true if it may be split.
-    bool open_in_subtree(Subtree& subtree, SubtreeNode& node) {
-        if (subtree.id == 0 && node.id == 0) note_root(node.totals);
-        record(subtree.nodes[node.id], node.range, node.totals);
+    // Whether a node of these sums may be split.
+    bool is_open(const Subtree& subtree, const SubtreeNode& node) {
+        if (subtree.id == 0 && node.parent < 0) note_root(node.totals);
         return can_split(node.range, node.depth) && !is_pure(node.totals);
     }
 
+    // The next node in preorder, a child of `parent`.
+    static int32_t append_node(Subtree& subtree, int32_t parent, bool is_right) {
+        const int32_t id = static_cast<int32_t>(subtree.nodes.size());
+        subtree.nodes.emplace_back();
+        if (parent >= 0)
+            (is_right ? subtree.nodes[parent].right : subtree.nodes[parent].left) = id;
+        return id;
+    }
+
+    // Nodes are numbered as they are searched: in preorder, unless the sums of nodes are derived
+    // from each other.
     void grow_subtree(Subtree& subtree, int thread) {
         std::vector<SubtreeNode> stack(1);
         stack[0].range = subtree.range;
         stack[0].depth = subtree.depth;
         stack[0].seed = subtree.seed;
         subtree.nodes.reserve(2 * subtree.range.size());
-        subtree.nodes.emplace_back();
         search_.start_subtree(subtree.range, thread);
         stack[0].totals = search_.summarise(subtree.range, thread, false);
-        if (!open_in_subtree(subtree, stack[0])) stack.clear();
-        while (!stack.empty()) {
-            team_.interrupt().check();
+        stack[0].may_split = is_open(subtree, stack[0]);
+        for (uint32_t n_searched = 0; !stack.empty(); ++n_searched) {
+            if (n_searched % kNodesPerCheck == 0) team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
             stack.pop_back();
+            if (node.parent >= 0 && search_.small_search(node.range, thread)) {
+                grow_small_subtree(subtree, node, thread);
+                continue;
+            }
+            const int32_t id = append_node(subtree, node.parent, node.is_right);
+            record(subtree.nodes[id], node.range, node.totals);
+            if (!node.may_split) continue;
             node.split = search_.find(
                 {node.range, &node.totals, node.seed, search_.store_of(thread)}, thread);
             if (!is_accepted(node.split)) continue;
             SubtreeNode left, right;
-            divide(subtree.nodes[node.id], node, subtree.words, thread, left, right);
-            left.id = static_cast<int32_t>(subtree.nodes.size());
-            right.id = left.id + 1;
-            subtree.nodes[node.id].left = left.id;
-            subtree.nodes[node.id].right = right.id;
-            subtree.nodes.resize(subtree.nodes.size() + 2);
-            const bool left_ends = search_.small_search(left.range, thread) != nullptr;
-            const bool right_ends = search_.small_search(right.range, thread) != nullptr;
-            if (search_.is_incremental() && !(left_ends && right_ends)) {
-                search_.summarise_children(node.range, node.totals, left.range, right.range,
-                                           thread, left.totals, right.totals);
-            } else {
-                if (!left_ends) left.totals = search_.summarise(left.range, thread, false);
-                if (!right_ends) right.totals = search_.summarise(right.range, thread, false);
-            }
-            if (left_ends) grow_small_subtree(subtree, left, thread);
-            if (right_ends) grow_small_subtree(subtree, right, thread);
-            const bool go_left = !left_ends && open_in_subtree(subtree, left);
-            const bool go_right = !right_ends && open_in_subtree(subtree, right);
-            if (go_left || go_right) search_.split_lists(node.range, thread);
+            divide(subtree.nodes[id], node, subtree.words, thread, left, right);
+            left.parent = right.parent = id;
+            right.is_right = true;
+            summarise_in_subtree(subtree, node, left, right, thread);
             // The larger child goes first where its sums are derived from its parent's.
             const bool right_first =
                 search_.is_incremental() && right.range.size() > left.range.size();
-            if (go_left && right_first) stack.push_back(std::move(left));
-            if (go_right) stack.push_back(std::move(right));
-            if (go_left && !right_first) stack.push_back(std::move(left));
+            stack.push_back(std::move(right_first ? left : right));
+            stack.push_back(std::move(right_first ? right : left));
         }
         search_.stop_subtree(thread);
+    }
+
+    // Sums of both children; small ones do without.
+    void summarise_in_subtree(Subtree& subtree, SubtreeNode& node, SubtreeNode& left,
+                              SubtreeNode& right, int thread) {
+        const bool left_ends = search_.small_search(left.range, thread) != nullptr;
+        const bool right_ends = search_.small_search(right.range, thread) != nullptr;
+        if (search_.is_incremental() && !(left_ends && right_ends)) {
+            search_.summarise_children(node.range, node.totals, left.range, right.range, thread,
+                                       left.totals, right.totals);
+        } else {
+            if (!left_ends) left.totals = search_.summarise(left.range, thread, false);
+            if (!right_ends) right.totals = search_.summarise(right.range, thread, false);
+        }
+        left.may_split = !left_ends && is_open(subtree, left);
+        right.may_split = !right_ends && is_open(subtree, right);
+        if (left.may_split || right.may_split) search_.split_lists(node.range, thread);
     }
 
     // All of what is below a small node, whose sums are not needed.
     void grow_small_subtree(Subtree& subtree, const SubtreeNode& root, int thread) {
         struct SmallNode {
-            int32_t id;
+            int32_t parent;
+            bool is_right;
             uint32_t rows;  // of `root`, as bits
-            NodeRange range;
+            int64_t begin;
             int64_t depth;
             uint64_t seed;
         };
         SmallSearch& search = *search_.small_search(root.range, thread);
         search.start(root.range, search_.store_of(thread));
-        const uint32_t all = (1u << root.range.size()) - 1;
         SmallNode stack[RowSubsets::kMostRows];
         int n_waiting = 0;
-        stack[n_waiting++] = {root.id, all, root.range, root.depth, root.seed};
+        stack[n_waiting++] = {root.parent,      root.is_right, (1u << root.range.size()) - 1,
+                              root.range.begin, root.depth,    root.seed};
         while (n_waiting > 0) {
             const SmallNode node = stack[--n_waiting];
+            const NodeRange range{node.begin, node.begin + count_bits(node.rows)};
             NodeTotals totals;
             totals.weight = search.weight(node.rows);
             totals.impurity = search.impurity(node.rows);
-            record(subtree.nodes[node.id], node.range, totals);
+            const int32_t id = append_node(subtree, node.parent, node.is_right);
+            record(subtree.nodes[id], range, totals);
             Split split;
             uint32_t left = 0;
-            if (can_split(node.range, node.depth) && !is_pure(totals))
+            if (can_split(range, node.depth) && !is_pure(totals))
                 split = search.find(node.rows, node.seed, left);
             if (!is_accepted(split)) {
-                search.place(node.rows, node.range.begin);
+                search.place(node.rows, node.begin);
                 continue;
             }
-            note_split(subtree.nodes[node.id], split, subtree.words);
-            const int32_t id = static_cast<int32_t>(subtree.nodes.size());
-            subtree.nodes[node.id].left = id;
-            subtree.nodes[node.id].right = id + 1;
-            subtree.nodes.resize(subtree.nodes.size() + 2);
-            const int64_t middle = node.range.begin + split.n_left;
-            stack[n_waiting++] = {id + 1,
+            note_split(subtree.nodes[id], split, subtree.words);
+            stack[n_waiting++] = {id,
+                                  true,
                                   node.rows ^ left,
-                                  {middle, node.range.end},
+                                  node.begin + split.n_left,
                                   node.depth + 1,
                                   child_seed(node.seed, 1)};
-            stack[n_waiting++] = {
-                id, left, {node.range.begin, middle}, node.depth + 1, child_seed(node.seed, 0)};
+            stack[n_waiting++] = {id,         false,          left,
+                                  node.begin, node.depth + 1, child_seed(node.seed, 0)};
         }
     }
 
@@ -359,6 +384,13 @@ class Grower {
     // Numbers the nodes in preorder.
     GrownTree assemble() {
         GrownTree tree;
+        if (nodes_.size() == 1 && subtrees_.size() == 1 && !search_.is_incremental()) {
+            tree.nodes = std::move(subtrees_[0].nodes);
+            tree.category_words = std::move(subtrees_[0].words);
+            tree.rows = std::move(workspace_.rows);
+            tree.work = search_.work();
+            return tree;
+        }
         size_t n_nodes = nodes_.size();
         std::vector<int32_t> subtree_of(nodes_.size(), -1);
         for (size_t i = 0; i < subtrees_.size(); ++i) {
@@ -370,7 +402,7 @@ class Grower {
         append(tree, nodes_, 0, [&](int32_t id) {
             if (subtree_of[id] < 0) return false;
             Subtree& subtree = subtrees_[subtree_of[id]];
-            append(tree, subtree.nodes, tree.category_words.size(), [](int32_t) { return false; });
+            append_subtree(tree, subtree);
             tree.category_words.insert(tree.category_words.end(), subtree.words.begin(),
                                        subtree.words.end());
             subtree = Subtree{};
@@ -384,6 +416,20 @@ class Grower {
                     std::sort(tree.rows.begin() + node.begin, tree.rows.begin() + node.end);
         tree.work = search_.work();
         return tree;
+    }
+
+    void append_subtree(GrownTree& tree, const Subtree& subtree) const {
+        const int64_t word_offset = tree.category_words.size();
+        if (search_.is_incremental())
+            return append(tree, subtree.nodes, word_offset, [](int32_t) { return false; });
+        // They are in preorder already.
+        const int32_t first = static_cast<int32_t>(tree.nodes.size());
+        for (const TreeNode& node : subtree.nodes) {
+            tree.nodes.push_back(node);
+            TreeNode& copy = tree.nodes.back();
+            if (copy.category_offset >= 0) copy.category_offset += word_offset;
+            if (copy.left >= 0) copy.left += first, copy.right += first;
+        }
     }
 
     // Appends nodes[0] and all below it. replaces(id): whether it has appended something else in
@@ -422,7 +468,13 @@ class Grower {
 
 GrownTree grow_tree(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
                     int64_t n_rows, const GrowParams& params, Interrupt& interrupt) {
-    return Grower(binned, channels, rows, n_rows, params, interrupt).grow();
+    GrownTree tree = Grower(binned, channels, rows, n_rows, params, interrupt).grow();
+    // All at once, so that the look-ups of one node do not wait for those of another.
+    for (TreeNode& node : tree.nodes)
+        if (node.cut_first < node.cut_last)
+            node.threshold = random_threshold(binned, node.feature, node.threshold, node.cut_first,
+                                              node.cut_last, node.cut_limit);
+    return tree;
 }
 
 }  // namespace ramify

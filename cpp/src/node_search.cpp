@@ -61,11 +61,13 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
     simple_possible_ = is_automatic && binned.codes_u8 && !workspace.params.double_precision &&
                        !workspace.per_channel() && workspace.params.l2_regularization == 0.0;
     if (simple_possible_ && workspace.params.random_cuts && !dense_numeric_.empty()) {
-        workspace.row_codes = std::make_unique<RowCodes>(workspace);
-        cut_guide_ = std::make_unique<CutGuide>(workspace);
+        const CutData& data =
+            (binned.cuts ? *binned.cuts : own_cuts_).get(binned, workspace.interrupt);
+        workspace.row_codes = &data.codes;
+        cut_guide_ = &data.guide;
     }
     for (int i = 0; i < team.size(); ++i)
-        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_.get()));
+        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_));
     lists_possible_ = simple_possible_ && histograms_possible_ && !draws_features();
     other_features_ = !dense_other_.empty() || binned.n_sparse > 0;
     if (keeps_whole_lists()) {
@@ -92,7 +94,7 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
 
 void NodeSearch::prepare_small_nodes() {
     for (int i = 0; i < team_.size() && SmallSearch::knows(workspace_); ++i)
-        small_.push_back(std::make_unique<SmallSearch>(workspace_, cut_guide_.get()));
+        small_.push_back(std::make_unique<SmallSearch>(workspace_, cut_guide_));
 }
 
 bool NodeSearch::keeps_whole_lists() const {
@@ -261,7 +263,8 @@ void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t 
                                Thread& thread, Split& best) const {
     if (begin == end) return;
     if (workspace_.params.random_cuts) {
-        thread.cuts->search(node, plan.simple_features.data() + begin, end - begin, best);
+        thread.cuts->search(node, plan.simple_features.data() + begin,
+                            plan.simple_ranks.data() + begin, end - begin, best);
         return;
     }
     thread.list_search.start(node, end - begin);
@@ -269,6 +272,21 @@ void NodeSearch::search_simple(const SearchNode& node, const Plan& plan, size_t 
         thread.list_search.search(node, plan.simple_features[at], plan.simple_ranks[at],
                                   thread.list_search.sort(node.range, plan.simple_features[at]),
                                   best);
+}
+
+void NodeSearch::search_drawn_cuts(const SearchNode& node, Thread& thread, Split& best) const {
+    Plan& plan = thread.plan;
+    const int64_t n_drawn = workspace_.params.max_features;
+    plan.simple_features.resize(n_drawn);
+    plan.simple_ranks.resize(n_drawn);
+    thread.draw.for_each(node.seed, 0, n_drawn, [&](int32_t feature, int64_t i) {
+        plan.simple_features[i] = feature;
+        plan.simple_ranks[i] = i;
+        return true;
+    });
+    thread.cuts->search(node, plan.simple_features.data(), plan.simple_ranks.data(), n_drawn,
+                        best);
+    if (!best.found()) search_remaining(node, thread, best);
 }
 
 // None of the drawn features can split the node: go on drawing, one by one, until one can.
@@ -295,7 +313,11 @@ Split NodeSearch::find(const SearchNode& node, int thread_id) {
         if (!other_features_) return best;
     }
     if (thread.cuts && !other_features_ && !draws_features()) {
-        thread.cuts->search(node, dense_numeric_.data(), dense_numeric_.size(), best);
+        thread.cuts->search(node, dense_numeric_.data(), nullptr, dense_numeric_.size(), best);
+        return best;
+    }
+    if (thread.cuts && !other_features_) {
+        search_drawn_cuts(node, thread, best);
         return best;
     }
     const Plan& plan =

@@ -11,6 +11,7 @@
 #include "list_search.hpp"
 #include "presorted.hpp"
 #include "ramify/parallel.hpp"
+#include "ramify/shared_cuts.hpp"
 #include "small_search.hpp"
 #include "split_search.hpp"
 
@@ -67,6 +68,8 @@ class NodeSearch {
     // eighth of the rows, so that the lists of a subtree take half the memory of all codes.
     int64_t subtree_rows() const {
         if (workspace_.is_incremental) return kIncrementalSubtreeRows;
+        // Random cuts need no lists, and one thread no subtrees.
+        if (cut_guide_ && team_.size() == 1 && !other_features_) return workspace_.n_rows;
         return workspace_.n_rows <= kMostSubtreeRows
                    ? workspace_.n_rows
                    : std::clamp(workspace_.n_rows / 8, int64_t{1024}, kMostSubtreeRows);
@@ -127,6 +130,8 @@ class NodeSearch {
     // The simple features from `begin` to `end` of the plan.
     void search_simple(const SearchNode& node, const Plan& plan, size_t begin, size_t end,
                        Thread& thread, Split& best) const;
+    // Random cuts of drawn features, where all features are dense and numeric.
+    void search_drawn_cuts(const SearchNode& node, Thread& thread, Split& best) const;
     // Splits of the plan's single features, by the whole team.
     void search_features_with_team(const SearchNode& node, const Plan& plan, Split& best);
     // Histograms of tiles, block by block so that a block of channels is loaded once.
@@ -147,7 +152,8 @@ class NodeSearch {
 
     Workspace& workspace_;
     ThreadTeam& team_;
-    std::unique_ptr<CutGuide> cut_guide_;               // for random cuts only
+    SharedCuts own_cuts_;
+    const CutGuide* cut_guide_ = nullptr;               // for random cuts only
     std::vector<std::unique_ptr<Thread>> threads_;      // none if the search is incremental
     std::unique_ptr<IncrementalSearch> incremental_;    // else null
     std::vector<std::unique_ptr<SmallSearch>> small_;   // one per thread, or none

@@ -39,6 +39,15 @@ inline uint32_t left_code_of_endless(double u, uint32_t first, uint32_t last) {
 // middle does not lie right of it.
 inline double bin_middle(double low, double high) { return low / 2 + high / 2; }
 
+// The threshold of a cut behind `left_code`, u being where it fell between two codes.
+inline double random_threshold(const BinnedView& binned, int32_t feature, double u, uint32_t first,
+                               uint32_t last, uint32_t left_code) {
+    const int64_t offset = binned.bin_offsets[feature];
+    const RandomCut cut{
+        left_code, cut_value(binned.bin_low + offset, binned.bin_high + offset, u, first, last)};
+    return cut.threshold(binned, feature);
+}
+
 // first < last: the smallest and the largest code in the node. Both sides get a code.
 inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint64_t seed,
                                  uint32_t first, uint32_t last) {

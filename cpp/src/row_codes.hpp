@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "ramify/aligned.hpp"
-#include "workspace.hpp"
+#include "ramify/data.hpp"
+#include "ramify/kernels.hpp"
+#include "ramify/parallel.hpp"
+#include "random_cut.hpp"
 
 namespace ramify {
 
 // Codes of dense features in one byte each; row r starts at r * stride, dense feature `home` is
 // its code number `home`.
 struct RowCodes {
-    explicit RowCodes(const Workspace& workspace);
+    RowCodes(const BinnedView& binned, Interrupt& interrupt);
 
     const uint8_t* of_row(int64_t row) const { return codes.data() + row * stride; }
 
@@ -21,19 +24,32 @@ struct RowCodes {
     AlignedVector<uint8_t> codes;  // kCodeColumns of them may be read from any place
 };
 
-// What the kernels need to draw random cuts of dense features quickly.
+// Random cuts of dense features, many at a time.
 class CutGuide {
   public:
-    explicit CutGuide(const Workspace& workspace);
-    const CutTables& tables() const { return tables_; }
+    explicit CutGuide(const BinnedView& binned);
+
+    // Cuts between a first and a last code of each feature; limits: OUT the last code on the left.
+    void draw(const Kernels& kernels, uint64_t seed, int n_cuts, const int32_t* homes,
+              const uint8_t* first, const uint8_t* last, uint8_t* limits) const;
 
   private:
-    void add_feature(const BinnedView& binned, int32_t home);
+    bool add_feature(int32_t home);
 
+    BinnedView binned_;
     CutTables tables_;
-    std::vector<int64_t> offsets_;
-    std::vector<double> middle_, base_, scale_;
+    std::vector<uint32_t> places_, middles_;
     std::vector<uint8_t> before_;
+    // Features whose bins are too far apart, or endless, for places in 32 bits.
+    std::vector<uint8_t> is_irregular_;
+    bool has_irregular_ = false;
+};
+
+struct CutData {
+    CutData(const BinnedView& binned, Interrupt& interrupt)
+        : codes(binned, interrupt), guide(binned) {}
+    RowCodes codes;
+    CutGuide guide;
 };
 
 }  // namespace ramify

@@ -2,6 +2,21 @@
 
 namespace ramify {
 
+namespace {
+
+// One over the number of rows of every subset.
+struct Inverses {
+    double of_subset[1 << RowSubsets::kMostRows] = {};
+    Inverses() {
+        for (int subset = 1; subset < 1 << RowSubsets::kMostRows; ++subset)
+            of_subset[subset] = 1.0 / count_bits(subset);
+    }
+    double operator[](int subset) const { return of_subset[subset]; }
+};
+const Inverses kInverses;
+
+}  // namespace
+
 RowSubsets::RowSubsets(const Workspace& workspace)
     : workspace_(workspace),
       kernels_(kernels_for(workspace.lanes)),
@@ -33,7 +48,10 @@ void RowSubsets::tabulate(const NodeRange& range, ChannelStore* store) {
         }
         squares_[i] = products[i] / weight;
     }
-    for (int subset = 1; subset < 1 << n; ++subset) scores_[subset] /= weights_[subset];
+    if (workspace_.channels.policy == HessianPolicy::unit)
+        for (int subset = 1; subset < 1 << n; ++subset) scores_[subset] *= kInverses[subset];
+    else
+        for (int subset = 1; subset < 1 << n; ++subset) scores_[subset] /= weights_[subset];
 }
 
 double RowSubsets::impurity(uint32_t rows) const {

@@ -9,6 +9,16 @@
 
 namespace ramify {
 
+namespace {
+
+// Up to here, cuts are drawn one by one until one is as good as any.
+constexpr int kMostLazyRows = 3;
+// Up to here, it pays to know how good the best division is.
+constexpr int kMostCeilingRows = 6;
+constexpr double kNoCeiling = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
 bool SmallSearch::knows(const Workspace& workspace) {
     const GrowParams& params = workspace.params;
     const BinnedView& binned = workspace.binned;
@@ -37,17 +47,19 @@ SmallSearch::SmallSearch(Workspace& workspace, const CutGuide* guide)
         codes_ = workspace.row_codes->codes.data();
         code_stride_ = workspace.row_codes->stride;
         groups_.resize((binned.n_dense + kCodeColumns - 1) / kCodeColumns);
+        for (auto* codes : {&least_, &largest_, &most_})
+            codes->resize(groups_.size() * kCodeColumns);
     } else {
         codes_ = binned.codes_u8;
         code_stride_ = kTileFeatures;
     }
-    dense_.assign(binned.dense_features, binned.dense_features + binned.n_dense);
 }
 
 void SmallSearch::start(const NodeRange& range, ChannelStore* store) {
     n_ = static_cast<int>(range.size());
     for (int i = 0; i < n_; ++i) {
         rows_[i] = workspace_.rows[range.begin + i];
+        row_codes_[i] = codes_ + rows_[i] * code_stride_;
         if (workspace_.channels.policy == HessianPolicy::shared)
             weights_[i] = workspace_.weights[range.begin + i];
     }
@@ -77,16 +89,16 @@ Split SmallSearch::find(uint32_t rows, uint64_t seed, uint32_t& left) {
     left = node.left;
     if (node.best.found()) {
         node.best.n_left = count_bits(left);
-        if (node.is_cut)
-            node.best.threshold = node.cut.threshold(workspace_.binned, node.best.feature);
+        if (node.is_cut) node.best.note_cut(seed, node.cut.first, node.cut.last, node.cut.limit);
     }
-    return node.best;
+    return std::move(node.best);
 }
 
 // Keeps the division if it is the best so far; the caller tells it in terms of the feature.
 bool SmallSearch::offer(Node& node, uint32_t left, int32_t feature, uint64_t rank) const {
     const double gain = subsets_.gain(node.rows, left);
-    if (gain < 0.0 || !node.best.beaten_by(gain, rank)) return false;
+    if (gain < 0.0 || gain < node.best.least_rival() || !node.best.beaten_by(gain, rank))
+        return false;
     node.best.gain = gain;
     node.best.rank = rank;
     node.best.feature = feature;
@@ -100,26 +112,29 @@ bool SmallSearch::offer(Node& node, uint32_t left, int32_t feature, uint64_t ran
 
 void SmallSearch::find_dense(Node& node) {
     const int64_t n_drawn = workspace_.params.max_features;
-    if (guide_ && !draws_features()) return cut_features(node, dense_.data(), dense_.size());
-    drawn_.clear();
-    draw_.for_each(node.seed, 0, n_drawn, [&](int32_t feature, int64_t i) {
+    if (guide_ && !draws_features()) return cut_all(node);
+    if (guide_ && node.n_rows > kMostLazyRows) return cut_drawn(node);
+    const double most = node.n_rows <= kMostCeilingRows ? least_of_best(node) : kNoCeiling;
+    draw_.for_each(node.seed, 0, workspace_.binned.n_features, [&](int32_t feature, int64_t i) {
+        // If none of the drawn features can split the node: on until one can.
+        if (i >= n_drawn && node.best.found()) return false;
         if (guide_)
-            drawn_.push_back(feature);
+            cut_feature(node, feature, i);
         else
             sort_feature(node, feature, i);
-        return true;
+        return node.best.least_rival() < most;
     });
-    if (guide_) cut_features(node, drawn_.data(), drawn_.size());
-    if (node.best.found()) return;
-    // None of them can split the node: go on drawing until one can.
-    draw_.for_each(node.seed, n_drawn, workspace_.binned.n_features,
-                   [&](int32_t feature, int64_t i) {
-                       if (guide_)
-                           cut_feature(node, feature);
-                       else
-                           sort_feature(node, feature, i);
-                       return !node.best.found();
-                   });
+}
+
+// Ties go to what was drawn first: a division that is as good as the best of all, found early,
+// saves looking at the other features. What the best comes to, as `least_rival` tells it.
+double SmallSearch::least_of_best(const Node& node) const {
+    Split best;
+    const uint32_t first = node.rows & (0u - node.rows), others = node.rows ^ first;
+    for (uint32_t some = (others - 1) & others;; some = (some - 1) & others) {
+        best.gain = std::max(best.gain, subsets_.gain(node.rows, first | some));
+        if (some == 0) return best.least_rival();
+    }
 }
 
 void SmallSearch::sort_feature(Node& node, int32_t feature, uint64_t rank) const {
@@ -158,53 +173,111 @@ void SmallSearch::sort_feature(Node& node, int32_t feature, uint64_t rank) const
     });
 }
 
-void SmallSearch::cut_features(Node& node, const int32_t* features, size_t n_features) {
-    if (node.n_rows == 2) return cut_two_rows(node, features, n_features);
-    group_numbers_.clear();
-    for (size_t i = 0; i < n_features; ++i) {
-        const int32_t home = workspace_.feature_home[features[i]];
-        uint64_t& columns = groups_[home / kCodeColumns];
-        if (columns == 0) group_numbers_.push_back(home / kCodeColumns);
-        columns |= uint64_t{1} << home % kCodeColumns;
-    }
-    for (const int32_t number : group_numbers_) {
-        cut_columns(node, number * kCodeColumns, groups_[number]);
-        groups_[number] = 0;
+// One cut of every feature.
+void SmallSearch::cut_all(Node& node) {
+    if (node.n_rows == 2) return cut_two_rows(node);
+    const int32_t n_dense = workspace_.binned.n_dense;
+    for (int32_t begin = 0; begin < n_dense; begin += kCodeColumns) {
+        const int n_columns = std::min(kCodeColumns, n_dense - begin);
+        cut_columns(node, begin, ~uint64_t{0} >> (kCodeColumns - n_columns));
     }
 }
 
 // Every feature that tells two rows apart has the same gain, so that only the first in rank needs
 // its cut drawn.
-void SmallSearch::cut_two_rows(Node& node, const int32_t* features, size_t n_features) const {
+void SmallSearch::cut_two_rows(Node& node) const {
     const uint8_t* const a = codes_ + rows_[__builtin_ctz(node.rows)] * code_stride_;
     const uint8_t* const b = codes_ + rows_[31 - __builtin_clz(node.rows)] * code_stride_;
     uint64_t least_rank = ~uint64_t{0};
     int32_t first = -1;
-    for (size_t i = 0; i < n_features; ++i) {
-        const int32_t home = workspace_.feature_home[features[i]];
+    for (int32_t home = 0; home < workspace_.binned.n_dense; ++home) {
         if (a[home] == b[home]) continue;
-        const uint64_t rank = feature_rank(node.seed, features[i]);
+        const int32_t feature = workspace_.binned.dense_features[home];
+        const uint64_t rank = feature_rank(node.seed, feature);
         if (rank > least_rank) continue;
         least_rank = rank;
-        first = features[i];
+        first = feature;
     }
-    if (first >= 0) cut_feature(node, first);
+    if (first >= 0) cut_feature(node, first, least_rank);
 }
 
-void SmallSearch::cut_feature(Node& node, int32_t feature) const {
+// One cut of each drawn feature, in the order in which they were drawn.
+void SmallSearch::cut_drawn(Node& node) {
+    const int64_t n_drawn = workspace_.params.max_features;
+    drawn_.clear();
+    group_numbers_.clear();
+    draw_.for_each(node.seed, 0, n_drawn, [&](int32_t feature, int64_t) {
+        const int32_t home = workspace_.feature_home[feature];
+        drawn_.push_back(home);
+        uint8_t& is_read = groups_[home / kCodeColumns];
+        if (is_read == 0) group_numbers_.push_back(home / kCodeColumns);
+        is_read = 1;
+        return true;
+    });
+    int32_t rows[RowSubsets::kMostRows];
+    int n_rows = 0;
+    for_each_bit(node.rows, [&](int i) { rows[n_rows++] = rows_[i]; });
+    for (const int32_t number : group_numbers_) {
+        const int64_t at = number * kCodeColumns;
+        kernels_.code_ranges({codes_ + at, code_stride_, rows, n_rows, least_.data() + at,
+                              largest_.data() + at, most_.data() + at});
+        groups_[number] = 0;
+    }
+    for (int64_t begin = 0; begin < n_drawn; begin += kCodeColumns)
+        cut_some_drawn(node, begin, std::min<int64_t>(n_drawn, begin + kCodeColumns));
+    if (node.best.found()) return;
+    draw_.for_each(node.seed, n_drawn, workspace_.binned.n_features,
+                   [&](int32_t feature, int64_t i) {
+                       cut_feature(node, feature, i);
+                       return !node.best.found();
+                   });
+}
+
+void SmallSearch::cut_some_drawn(Node& node, int64_t begin, int64_t end) {
+    uint8_t first[kCodeColumns] = {}, last[kCodeColumns] = {}, limits[kCodeColumns];
+    int32_t homes[kCodeColumns] = {};
+    int64_t ranks[kCodeColumns];
+    int n_cuts = 0;
+    for (int64_t rank = begin; rank < end; ++rank) {
+        const int32_t home = drawn_[rank];
+        if (most_[home] == kMissingU8) {
+            cut_feature(node, workspace_.binned.dense_features[home], rank);
+            continue;
+        }
+        // Written in any case, and kept if there is something to cut.
+        homes[n_cuts] = home;
+        ranks[n_cuts] = rank;
+        first[n_cuts] = least_[home];
+        last[n_cuts] = largest_[home];
+        n_cuts += least_[home] != largest_[home];
+    }
+    guide_->draw(kernels_, node.seed, n_cuts, homes, first, last, limits);
+    for (int k = 0; k < n_cuts; ++k) {
+        uint32_t below = 0;
+        for_each_bit(node.rows,
+                     [&](int i) { below |= uint32_t{row_codes_[i][homes[k]] <= limits[k]} << i; });
+        if (!offer(node, below, workspace_.binned.dense_features[homes[k]], ranks[k])) continue;
+        node.is_cut = true;
+        node.cut = {first[k], last[k], limits[k]};
+    }
+}
+
+void SmallSearch::cut_feature(Node& node, int32_t feature, uint64_t rank) const {
     const int32_t home = workspace_.feature_home[feature];
-    uint32_t least = kMissingU8, most = 0, present = 0;
+    uint8_t least = kMissingU8, most = 0;
+    uint32_t present = 0;
     for_each_bit(node.rows, [&](int i) {
-        const uint32_t code = code_of(i, home);
+        const uint8_t code = code_of(i, home);
         if (code == kMissingU8) return;
         present |= 1u << i;
         least = std::min(least, code);
         most = std::max(most, code);
     });
     if (present == 0) return;
-    RandomCut cut;
-    if (least < most) cut = draw_random_cut(workspace_.binned, feature, node.seed, least, most);
-    offer_cut(node, home, present, least < most ? &cut : nullptr);
+    if (least == most) return offer_cut(node, home, present, nullptr, rank);
+    Cut cut{least, most, 0};
+    guide_->draw(kernels_, node.seed, 1, &home, &least, &most, &cut.limit);
+    offer_cut(node, home, present, &cut, rank);
 }
 
 // The cuts of up to 64 features whose codes are neighbours.
@@ -212,11 +285,13 @@ void SmallSearch::cut_columns(Node& node, int32_t begin, uint64_t columns) {
     uint8_t least[kCodeColumns], largest[kCodeColumns], most[kCodeColumns];
     uint8_t first[kCodeColumns], last[kCodeColumns], limits[kCodeColumns];
     int32_t homes[kCodeColumns];
-    double values[kCodeColumns];
     int32_t rows[RowSubsets::kMostRows];
     int n_rows = 0, n_cuts = 0;
     for_each_bit(node.rows, [&](int i) { rows[n_rows++] = rows_[i]; });
     kernels_.code_ranges({codes_ + begin, code_stride_, rows, n_rows, least, largest, most});
+    auto rank_of = [&](int32_t home) {
+        return feature_rank(node.seed, workspace_.binned.dense_features[home]);
+    };
     uint64_t with_missing = 0;
     for_each_bit(columns, [&](int c) {
         with_missing |= uint64_t{most[c] == kMissingU8} << c;
@@ -226,32 +301,26 @@ void SmallSearch::cut_columns(Node& node, int32_t begin, uint64_t columns) {
         last[n_cuts] = largest[c];
         n_cuts += least[c] != largest[c] && most[c] != kMissingU8;
     });
-    const bool are_finite = kernels_.draw_cuts(
-        {guide_->tables(), node.seed, n_cuts, homes, first, last, values, limits});
+    guide_->draw(kernels_, node.seed, n_cuts, homes, first, last, limits);
     for (int k = 0; k < n_cuts; ++k) {
-        if (!are_finite && !std::isfinite(values[k])) {
-            const int32_t feature = workspace_.binned.dense_features[homes[k]];
-            limits[k] = static_cast<uint8_t>(
-                left_code_of_endless(cut_uniform(node.seed, feature), first[k], last[k]));
-        }
-        const RandomCut cut{limits[k], values[k]};
-        offer_cut(node, homes[k], node.rows, &cut);
+        const Cut cut{first[k], last[k], limits[k]};
+        offer_cut(node, homes[k], node.rows, &cut, rank_of(homes[k]));
     }
-    for_each_bit(with_missing,
-                 [&](int c) { cut_feature(node, workspace_.binned.dense_features[begin + c]); });
+    for_each_bit(with_missing, [&](int c) {
+        cut_feature(node, workspace_.binned.dense_features[begin + c], rank_of(begin + c));
+    });
 }
 
 // A cut with the missing rows on either side, and the values against the missing rows. cut: null
 // if all values are the same.
-void SmallSearch::offer_cut(Node& node, int32_t home, uint32_t present,
-                            const RandomCut* cut) const {
+void SmallSearch::offer_cut(Node& node, int32_t home, uint32_t present, const Cut* cut,
+                            uint64_t rank) const {
     const int32_t feature = workspace_.binned.dense_features[home];
-    const uint64_t rank = feature_rank(node.seed, feature);
     const uint32_t missing = node.rows ^ present;
     uint32_t below = 0;
     if (cut)
         for_each_bit(present,
-                     [&](int i) { below |= uint32_t{code_of(i, home) <= cut->left_code} << i; });
+                     [&](int i) { below |= uint32_t{code_of(i, home) <= cut->limit} << i; });
     if (missing != 0) {
         if (cut && offer(node, below | missing, feature, rank)) {
             node.best.missing_left = true;

@@ -35,6 +35,10 @@ class SmallSearch {
     uint64_t work() const { return subsets_.work; }
 
   private:
+    // A random cut between two codes, and the last code on its left.
+    struct Cut {
+        uint8_t first = 0, last = 0, limit = 0;
+    };
     // The node at hand and the best that was found for it.
     struct Node {
         uint32_t rows = 0;
@@ -42,7 +46,7 @@ class SmallSearch {
         uint64_t seed = 0;
         Split best;
         uint32_t left = 0;
-        RandomCut cut;
+        Cut cut;
         bool is_cut = false;  // the threshold is still to be made from `cut`
     };
 
@@ -50,17 +54,21 @@ class SmallSearch {
         return workspace_.params.max_features < workspace_.binned.n_features;
     }
     uint8_t code_of(int i, int32_t home) const {
-        return codes_[rows_[i] * code_stride_ + (guide_ ? home : workspace_.dense_base(home))];
+        return row_codes_[i][guide_ ? home : workspace_.dense_base(home)];
     }
     bool offer(Node& node, uint32_t left, int32_t feature, uint64_t rank) const;
     void find_dense(Node& node);
     void find_two_valued(Node& node);
     void sort_feature(Node& node, int32_t feature, uint64_t rank) const;
-    void cut_feature(Node& node, int32_t feature) const;
-    void cut_two_rows(Node& node, const int32_t* features, size_t n_features) const;
-    void cut_features(Node& node, const int32_t* features, size_t n_features);
+    double least_of_best(const Node& node) const;
+    void cut_feature(Node& node, int32_t feature, uint64_t rank) const;
+    void cut_all(Node& node);
+    void cut_two_rows(Node& node) const;
     void cut_columns(Node& node, int32_t begin, uint64_t columns);
-    void offer_cut(Node& node, int32_t home, uint32_t present, const RandomCut* cut) const;
+    void cut_drawn(Node& node);
+    void cut_some_drawn(Node& node, int64_t begin, int64_t end);
+    void offer_cut(Node& node, int32_t home, uint32_t present, const Cut* cut,
+                   uint64_t rank) const;
     void list_columns();
     void offer_column(Node& node, int32_t feature, uint64_t rank) const;
     void offer_first(Node& node) const;
@@ -74,10 +82,12 @@ class SmallSearch {
     int64_t code_stride_ = 0;
     int n_ = 0;
     int32_t rows_[RowSubsets::kMostRows];
+    const uint8_t* row_codes_[RowSubsets::kMostRows];  // codes_ of those rows
     float weights_[RowSubsets::kMostRows];
-    std::vector<int32_t> drawn_, dense_;
-    std::vector<uint64_t> groups_;  // columns of each group of codes that are looked at
+    std::vector<int32_t> drawn_;   // dense features of the node, as drawn
+    std::vector<uint8_t> groups_;  // whether a group of codes is looked at; zeros between nodes
     std::vector<int32_t> group_numbers_;
+    std::vector<uint8_t> least_, largest_, most_;  // codes per dense feature
     std::vector<uint8_t> columns_;  // per feature: the rows that differ from its default
     std::vector<int32_t> touched_;  // those where any row differs
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ramify/grower.hpp"
+#include "ramify/random.hpp"
 
 namespace ramify {
 
@@ -18,12 +19,21 @@ struct Split {
     bool missing_left = false;
     uint32_t left_code = 0;  // numeric: codes <= left_code go left
     double threshold = 0.0;
+    uint8_t cut_first = 0, cut_last = 0;   // as in TreeNode; the limit is left_code
     std::vector<uint32_t> category_words;  // categorical: bit set = left
     int64_t n_left = 0;
 
     // Whether gains are compared to the last digit. Sums in float32 are not: two features that
     // divide the rows alike differ by rounding, which must not choose between them.
     bool is_exact = false;
+
+    // A random cut of the node with this seed, whose threshold is made when the tree is grown.
+    void note_cut(uint64_t seed, uint8_t first, uint8_t last, uint8_t limit) {
+        threshold = cut_uniform(seed, feature);
+        cut_first = first;
+        cut_last = last;
+        left_code = limit;
+    }
 
     // Whether a row with this code of the split's feature goes left.
     bool sends_left(uint32_t code, uint32_t missing_code) const {

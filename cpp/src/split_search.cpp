@@ -340,6 +340,7 @@ void FeatureSearch::keep_numeric(const SearchNode&, int32_t feature, uint64_t ra
     best.is_categorical = false;
     best.missing_left = missing_left;
     best.left_code = left_code;
+    best.cut_first = best.cut_last = 0;
     best.threshold = midpoint(workspace_.binned.bin_high[offset + left_code],
                               workspace_.binned.bin_low[offset + right_code]);
     best.n_left = n_left;
@@ -352,6 +353,7 @@ void FeatureSearch::keep_subset(const SearchNode&, int32_t feature, uint64_t ran
     best.rank = rank;
     best.feature = feature;
     best.is_categorical = true;
+    best.cut_first = best.cut_last = 0;
     best.threshold = 0.0;
     best.missing_left = missing_left;
     best.n_left = n_left;

@@ -101,13 +101,18 @@ void Workspace::load_values(const T* values, const NodeRange& range, int32_t blo
     bool is_plain = width == lanes && !weigh_entries;  // neighbours, and one weight for all
     for (int k = 0; columns && k < width; ++k) is_plain &= columns[k] == first_column + k;
     if constexpr (std::is_same_v<T, float>) {
-        if (is_plain && !shared && !channels.shift && !channels.factor) {  // float32 as they are
-            const float* const source = values + first_column;
+        if (!channels.shift && !channels.factor && !weigh_entries) {  // but for the weight, as is
+            int32_t column[16];
+            for (int k = 0; k < width; ++k) column[k] = columns ? columns[k] : first + k;
             with_lanes(lanes, [&](auto n) {
                 constexpr int N = decltype(n)::value;
-                for (int64_t i = range.begin; i < range.end; ++i, out += N)
-                    std::memcpy(out, source + int64_t{rows[i]} * channels.n_columns,
-                                N * sizeof(float));
+                for (int64_t i = range.begin; i < range.end; ++i, out += N) {
+                    const float* const source = values + int64_t{rows[i]} * channels.n_columns;
+                    if (is_plain) std::memcpy(out, source + first_column, N * sizeof(float));
+                    for (int k = 0; !is_plain && k < N; ++k)
+                        out[k] = k < width ? source[column[k]] : 0.0f;
+                    for (int k = 0; shared && k < N; ++k) out[k] *= weights[i];
+                }
             });
             return;
         }

@@ -95,7 +95,7 @@ class Workspace {
     std::vector<double> products;   // (n_rows,) g_i . G of the node, where the criterion needs it
     std::vector<int32_t> feature_home;  // index among the dense features, or ~slot if sparse
 
-    std::unique_ptr<RowCodes> row_codes;  // for random cuts only
+    const RowCodes* row_codes = nullptr;  // for random cuts only
 
     // Code of row r of a dense feature: codes[dense_base(home) + r * kTileFeatures].
     int64_t dense_base(int32_t home) const {

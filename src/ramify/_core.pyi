@@ -69,6 +69,16 @@ class GrownTree:
         impurity: NDArray[np.float64],
         gain: NDArray[np.float64],
     ) -> None: ...
+    def write_splits(
+        self,
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        right: NDArray[np.int32],
+        missing_left: NDArray[np.uint8],
+        category_offset: NDArray[np.int64],
+        leaf_offsets: NDArray[np.int64],
+        feature_gains: NDArray[np.float64],
+    ) -> None: ...
     def write_category_words(self, words: NDArray[np.uint32]) -> None: ...
     def write_rows(self, rows: NDArray[np.int32]) -> None: ...
 
@@ -121,6 +131,15 @@ def grow_targets(
     columns: NDArray[np.int32],
     shift: NDArray[np.float64],
     factor: NDArray[np.float64],
+    row_weights: NDArray[np.float32] | None,
+    entry_weights: NDArray[np.float32] | None,
+    rows: NDArray[np.int32],
+    params: GrowParams,
+) -> GrownTree: ...
+def grow_scaled(
+    binned: Binned,
+    values: NDArray[np.float32],
+    columns: NDArray[np.int32],
     row_weights: NDArray[np.float32] | None,
     entry_weights: NDArray[np.float32] | None,
     rows: NDArray[np.int32],

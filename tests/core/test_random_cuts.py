@@ -146,6 +146,23 @@ def test_batches_of_cuts_are_the_cuts_drawn_one_by_one(n_channels, weights, miss
     np.testing.assert_allclose(batched.gain, one_by_one.gain, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("max_features", [6, 3])
+@pytest.mark.parametrize("power", [3, 25, 91])
+def test_cuts_of_values_far_apart_are_the_cuts_drawn_one_by_one(power, max_features):
+    # Up to a range of 1e120, where the places of most bins are one in any number of 32 bits.
+    rng = np.random.default_rng(power)
+    X = np.column_stack(
+        [rng.normal(size=(400, 3)) ** power, rng.normal(size=400), rng.exponential(size=(400, 2))]
+    )
+    problem = make_problem(X, rng.normal(size=(400, 4)), max_bins=64)
+    settings = {"random_cuts": True, "max_depth": 3, "min_samples_leaf": 2, "seed": 3}
+    settings["max_features"] = max_features
+    batched = problem.grow(**settings)
+    one_by_one = problem.grow(histogram_min_rows=1, **settings)
+    assert np.array_equal(batched.feature, one_by_one.feature)
+    assert np.array_equal(batched.threshold, one_by_one.threshold)
+
+
 @pytest.mark.parametrize("n_rows", range(2, 12))
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("weights", ["unit", "rows"])

@@ -110,6 +110,55 @@ def test_targets_scaled_as_they_are_read_equal_given_channels(n_rows, weights):
     assert_same_gains(tree, problem.grow(**settings))
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("columns", [[4, 0, 5], list(range(18)), list(range(1, 17))])
+def test_scaled_targets_that_trees_share_equal_given_channels(columns, weights):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(500, 4))
+    values = make_values(X, 18, 2).astype(np.float32)
+    problem = make_problem(X, values[:, columns], weights=weights)
+    settings = {"min_samples_leaf": 20, "max_features": 2}
+    tree = read_tree(
+        _core.grow_scaled(
+            problem.core,
+            values,
+            np.array(columns, np.int32),
+            problem.row_weights,
+            problem.entry_weights,
+            problem.all_rows,
+            make_params(4, **settings),
+        )
+    )
+    assert tree.n_nodes > 10
+    assert_same_gains(tree, problem.grow(**settings))
+
+
+@pytest.mark.parametrize("settings", [{}, {"random_cuts": True}, {"max_leaf_nodes": 30}])
+def test_splits_alone_are_those_of_all_nodes(settings):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 5))
+    problem = make_problem(X, make_values(X, 3, 2))
+    grown = _core.grow_dense(
+        problem.core,
+        problem.gradient,
+        problem.row_weights,
+        problem.entry_weights,
+        problem.all_rows,
+        make_params(5, **settings),
+    )
+    tree = read_tree(grown)
+    names = ("feature", "threshold", "right", "missing_left", "category_offset")
+    nodes = {name: np.empty_like(getattr(tree, name)) for name in names}
+    offsets, gains = np.empty(int(tree.is_leaf.sum()) + 1, np.int64), np.empty(5)
+    grown.write_splits(**nodes, leaf_offsets=offsets, feature_gains=gains)
+    for name in names:
+        assert np.array_equal(nodes[name], getattr(tree, name))
+    assert np.array_equal(np.diff(offsets), tree.n_samples[tree.is_leaf])
+    inner = ~tree.is_leaf
+    shares = np.bincount(tree.feature[inner], tree.gain[inner], 5) / tree.gain[inner].sum()
+    np.testing.assert_allclose(gains, shares, rtol=1e-12)
+
+
 @cache
 def kept_problem(weights):
     """Enough rows that histograms of a node take less memory than the codes, and are kept."""

@@ -14,6 +14,8 @@ constexpr int kTileFeatures = 4;
 // A place in a list of rows has 15 bits.
 constexpr int64_t kMostOrderedRows = 32768;
 
+class SharedCuts;
+
 // Codes are ranks of value bins within a feature; missing values have a code of their own.
 struct BinnedView {
     int64_t n_rows = 0;
@@ -38,6 +40,8 @@ struct BinnedView {
     // All rows in the order of every dense numeric feature, as list entries (kernels.hpp), or
     // null: [feature][n_rows], at most kMostOrderedRows rows.
     const uint32_t* row_orders = nullptr;
+    // What trees with random cuts share; null: each makes its own.
+    SharedCuts* cuts = nullptr;
 
     int64_t n_bins(int32_t feature) const {
         return bin_offsets[feature + 1] - bin_offsets[feature];

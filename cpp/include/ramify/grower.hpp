@@ -15,9 +15,12 @@ struct TreeNode {
     int32_t feature = kNoFeature;  // kNoFeature: a leaf
     int32_t left = -1, right = -1;
     bool missing_left = false;
+    // A random cut whose threshold is not made yet: between codes `first` and `last`, behind
+    // `limit`; `threshold` holds where it fell, in [0, 1). No such cut if they are equal.
+    uint8_t cut_first = 0, cut_last = 0, cut_limit = 0;
     int64_t category_offset = -1;  // into GrownTree::category_words; -1: a numeric split
     double threshold = 0.0;        // value <= threshold goes left
-    int64_t begin = 0, end = 0;    // the node's rows in GrownTree::rows
+    int32_t begin = 0, end = 0;    // the node's rows in GrownTree::rows
     double weight = 0.0;           // sum of h, averaged over channels when h is per channel
     double impurity = 0.0;         // sum over channels of the weighted squared deviations
     double gain = 0.0;             // what the split takes off the criterion; 0 for a leaf

@@ -196,30 +196,26 @@ struct CodeRangeTask {
     uint8_t *least = nullptr, *largest = nullptr, *most = nullptr;  // OUT (kCodeColumns,) each
 };
 
-// Values of the dense features' bins, to find the bin of a value quickly: values are divided into
-// cells of one width, (value - base) * scale, and each cell knows the bins whose middles lie in
-// it.
+// Where the bins of dense features lie, in units of 2^-32 of a feature's range, to find the bin of
+// a place quickly: the range is divided into cells of one width, and each cell knows the bins
+// whose middles lie in it.
 struct CutTables {
-    static constexpr int kCells = 512;
-    const int32_t* features = nullptr;  // (n_dense,)
-    const int64_t* offsets = nullptr;   // (n_dense,) of the feature's bins
-    const double *low = nullptr, *high = nullptr;
-    const double* middle = nullptr;                  // one more than there are bins
-    const double *base = nullptr, *scale = nullptr;  // (n_dense,)
-    // [n_dense][kCells + 1] the last code before each cell, or 0
-    const uint8_t* before = nullptr;
+    static constexpr int kCells = 512, kCellShift = 32 - 9;
+    static constexpr int kBins = 256, kBefore = kCells + 4;  // per feature
+    const int32_t* features = nullptr;                       // (n_dense,)
+    const uint32_t* places = nullptr;   // [n_dense][kBins][2] of the smallest and largest value
+    const uint32_t* middles = nullptr;  // [n_dense][kBins], and one more
+    const uint8_t* before = nullptr;    // [n_dense][kBefore] last code before each cell, or 0
 };
 
-// Random cuts of some features between a first and a last code; see random_cut.hpp. The result
-// says whether all values are finite.
+// Random cuts of some features between a first and a last code; see random_cut.hpp.
 struct CutTask {
     CutTables tables;  // IN
     uint64_t seed = 0;
     int n_cuts = 0;                                   // at most kCodeColumns
     const int32_t* homes = nullptr;                   // IN (n_cuts,) dense features
-    const uint8_t *first = nullptr, *last = nullptr;  // IN (n_cuts,)
-    double* values = nullptr;                         // OUT (n_cuts,) may not be finite
-    uint8_t* limits = nullptr;  // OUT (n_cuts,) last code on the left, if the value is finite
+    const uint8_t *first = nullptr, *last = nullptr;  // IN (n_cuts,) first < last
+    uint8_t* limits = nullptr;                        // OUT (n_cuts,) last code on the left
 };
 
 // For each of some columns, the rows whose code is at most the column's limit: bit i is row i.
@@ -322,7 +318,7 @@ struct Kernels {
     void (*row_products)(const ProductTask&);
     void (*sum_columns)(const ColumnsTask&);
     void (*code_ranges)(const CodeRangeTask&);
-    bool (*draw_cuts)(const CutTask&);
+    void (*draw_cuts)(const CutTask&);
     void (*code_masks)(const CodeMaskTask&);
     void (*side_norms)(const SideTask&);
     double (*centre)(const CentreTask&);

@@ -14,14 +14,21 @@ from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
 from ramify.model.rules import MOST_DIGITS, OPERATORS, Rule, RuleSet, rules_of
 from ramify.model.storage import ModelFileError, read_model, write_model
-from ramify.model.structure import STRUCTURE_DTYPES, TreeStructure
+from ramify.model.structure import (
+    NO_STATISTICS,
+    SPLIT_ARRAYS,
+    STRUCTURE_DTYPES,
+    TreeStructure,
+)
 from ramify.model.trees import Trees, apply_trees
 
 __all__ = [
     "EXPLICIT",
     "KERNELS",
     "MOST_DIGITS",
+    "NO_STATISTICS",
     "OPERATORS",
+    "SPLIT_ARRAYS",
     "STRUCTURE_DTYPES",
     "Aggregation",
     "BoostedModels",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.model.arrays import expect_array
-from ramify.model.structure import TreeStructure
+from ramify.model.structure import NO_STATISTICS, TreeStructure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,10 +73,7 @@ def unpack_structure(arrays: Mapping[str, NDArray[Any]]) -> TreeStructure:
         tree_offsets=offsets,
         right=right_children(is_leaf, offsets),
         category_words=expect_array(arrays, "category_words", np.uint32, 1),
-        n_samples=np.zeros(0, np.int64),
-        weight=np.zeros(0),
-        impurity=np.zeros(0),
-        gain=np.zeros(0),
+        **NO_STATISTICS,
         **nodes,
     )
     _ = structure.predictor  # checks whatever leads rows down the trees

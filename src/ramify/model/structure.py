@@ -32,7 +32,13 @@ STRUCTURE_DTYPES: dict[str, type[np.generic]] = {
 }
 
 #: The arrays with one entry per node that lead rows down the trees.
-_SPLIT_ARRAYS = ("feature", "threshold", "right", "missing_left", "category_offset")
+SPLIT_ARRAYS = ("feature", "threshold", "right", "missing_left", "category_offset")
+
+#: The statistics of nodes where they are not kept.
+NO_STATISTICS: dict[str, NDArray[Any]] = {
+    name: np.zeros(0, STRUCTURE_DTYPES[name])
+    for name in ("n_samples", "weight", "impurity", "gain")
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +214,7 @@ class TreeStructure:
 
     def without_statistics(self) -> TreeStructure:
         """Leave out what only readers of a tree need."""
-        no_numbers = np.zeros(0)
-        return replace(
-            self,
-            n_samples=np.zeros(0, np.int64),
-            weight=no_numbers,
-            impurity=no_numbers,
-            gain=no_numbers,
-        )
+        return replace(self, **NO_STATISTICS)
 
     def tree(self, t: int) -> TreeStructure:
         """One of the trees, without statistics; it shares this one's arrays."""
@@ -223,7 +222,7 @@ class TreeStructure:
         return replace(
             self.without_statistics(),
             tree_offsets=np.array([0, nodes.stop - nodes.start], dtype=np.int64),
-            **{name: getattr(self, name)[nodes] for name in _SPLIT_ARRAYS},
+            **{name: getattr(self, name)[nodes] for name in SPLIT_ARRAYS},
         )
 
     @classmethod
@@ -233,7 +232,7 @@ class TreeStructure:
         n_words = [structure.category_words.size for structure in structures]
         nodes: dict[str, NDArray[Any]] = {
             name: np.concatenate([getattr(structure, name) for structure in structures])
-            for name in _SPLIT_ARRAYS
+            for name in SPLIT_ARRAYS
         }
         if any(n_words):
             shift = np.repeat(np.cumsum([0, *n_words[:-1]]), n_nodes)

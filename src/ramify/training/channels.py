@@ -61,26 +61,41 @@ class TargetColumns:
 
 
 @dataclass(frozen=True)
+class ScaledColumns:
+    """Columns of targets that are scaled already, which many trees share.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_targets), float32
+    columns : ndarray of shape (n_channels,), int32
+    """
+
+    values: NDArray[np.float32]
+    columns: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
 class Channels:
     """What the grower sees of the targets.
 
     Attributes
     ----------
-    source : TargetColumns, ndarray of shape (n_rows, n_channels), float32, or csr_array
-        An array holds weight times value; a sparse matrix values that are not weighted yet.
+    source : TargetColumns, ScaledColumns, ndarray of shape (n_rows, n_channels), or csr_array
+        An array holds weight times value, in float32; a sparse matrix values that are not
+        weighted yet.
     row_weights : ndarray of shape (n_rows,), float32, or None
     entry_weights : ndarray of shape (n_rows, n_channels), float32, or None
         0 where a target is not observed.
     """
 
-    source: TargetColumns | Scaled
+    source: TargetColumns | ScaledColumns | Scaled
     row_weights: NDArray[np.float32] | None
     entry_weights: NDArray[np.float32] | None
 
     @property
     def n_channels(self) -> int:
         """Number of channels."""
-        if isinstance(self.source, TargetColumns):
+        if isinstance(self.source, TargetColumns | ScaledColumns):
             return self.source.columns.size
         return int(self.source.shape[1])
 
@@ -115,7 +130,7 @@ def make_context(
     return ProjectionContext(
         round=0,
         rng=rng,
-        values=_scaled_targets(data, scaling),
+        values=scaled_targets(data, scaling),
         channel_offsets=data.targets.schema.channel_offsets,
         observed=data.targets.observed,
         weights=data.weights,
@@ -138,7 +153,8 @@ def make_channels(
     scaling : Scaling
     view : View
     values : ndarray or csr_array of shape (n_rows, n_channels), or None
-        Those of the context that the view was drawn from; None if the view was not drawn.
+        The scaled targets: those of the context that the view was drawn from. None: the core
+        scales what it reads, if the view does not mix channels.
     counts : ndarray of shape (n_rows,), optional
         How often each row counts, once by default.
     means : ndarray of shape (n_channels,), optional
@@ -154,7 +170,11 @@ def make_channels(
             channels = channels * row_weights[:, None]
         return Channels(channels, row_weights, None)
     if isinstance(targets.values, np.ndarray):
-        columns = _target_columns(targets.values, scaling, view)
+        columns: TargetColumns | ScaledColumns
+        if isinstance(values, np.ndarray) and view.scale == 1.0:
+            columns = ScaledColumns(values, _columns_of(view, values.shape[1]))
+        else:
+            columns = _target_columns(targets.values, scaling, view)
         return Channels(columns, row_weights, _entry_weights(data, view, counts))
     return Channels(_sparse_columns(targets.values, scaling, view), row_weights, None)
 
@@ -183,6 +203,8 @@ def channels_at(
     source = shown.source
     if isinstance(source, TargetColumns):
         source = replace(source, values=np.asarray(data.targets.values))
+    elif isinstance(source, ScaledColumns):
+        source = replace(source, values=_spread(source.values, rows, n_rows))
     elif isinstance(source, np.ndarray):
         source = _spread(source, rows, n_rows)
     else:
@@ -209,15 +231,18 @@ def _spread_csr(part: CSR, rows: NDArray[np.int32], n_rows: int) -> CSR:
 
 
 def _target_columns(values: NDArray[np.float64], scaling: Scaling, view: View) -> TargetColumns:
-    columns = view.selected
-    if columns is None:
-        columns = np.arange(values.shape[1], dtype=np.int32)
+    columns = _columns_of(view, values.shape[1])
     factor = scaling.factors[columns] * (1.0 if view.selected is None else view.scale)
-    shift = scaling.moments.mean[columns]
-    return TargetColumns(values, np.ascontiguousarray(columns, dtype=np.int32), shift, factor)
+    return TargetColumns(values, columns, scaling.moments.mean[columns], factor)
 
 
-def _scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
+def _columns_of(view: View, n_channels: int) -> NDArray[np.int32]:
+    if view.selected is None:
+        return np.arange(n_channels, dtype=np.int32)
+    return np.ascontiguousarray(view.selected, dtype=np.int32)
+
+
+def scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
     """Scale the targets; centre them if they are dense, with 0 for what is not observed."""
     values, observed = data.targets.values, data.targets.observed
     if not isinstance(values, np.ndarray):

@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 from ramify import _core
 from ramify.model import Forest
 from ramify.projections import Projection, ProjectionContext, View
-from ramify.training.channels import make_channels, make_context, output_scaling
+from ramify.training.channels import (
+    make_channels,
+    make_context,
+    output_scaling,
+    scaled_targets,
+)
 from ramify.training.members import in_threads
 from ramify.training.node_views import NodeViews
-from ramify.training.tree import TreeSettings, grow_on_channels, grow_params
+from ramify.training.tree import GrownSplits, TreeSettings, grow_params, grow_splits
 
 if TYPE_CHECKING:
+    from ramify.training.channels import Scaled
     from ramify.training.data import TrainingData
 
 #: Streams of chance that belong to no tree.
@@ -92,6 +98,15 @@ class ForestGrower:
         _ = context.varying_channels, context.channel_means
         return context
 
+    @cached_property
+    def _scaled_values(self) -> Scaled | None:
+        """The scaled targets that all trees share; None if the core reads sparse ones."""
+        if self._projection is not None:
+            return self.context.values
+        if isinstance(self.data.targets.values, np.ndarray):
+            return scaled_targets(self.data, self.scaling)
+        return None
+
     @property
     def n_trees_per_estimator(self) -> int:
         """How many trees one estimator has: one, or one per output."""
@@ -129,11 +144,10 @@ class ForestGrower:
             The trees do not depend on it.
         """
         per_tree = max(1, n_threads // max(1, len(trees)))
-        if self._projection is not None:
-            _ = self.context  # once, before there are threads
-            if self.settings.projection_scope == "forest":
-                _ = self._forest_view
-        _ = self.data.binned
+        # Once, before there are threads.
+        if self._projection is not None and self.settings.projection_scope == "forest":
+            _ = self._forest_view
+        _ = self._scaled_values, self.data.binned
 
         def work(t: int, stop: _core.StopFlag) -> Member:
             return self._grow_member(t, per_tree, stop)
@@ -148,28 +162,26 @@ class ForestGrower:
         params.stop = stop
         if self.settings.projection_scope == "node" and self._projection is not None:
             views = NodeViews(self.data, self.scaling, self._projection, self.context, counts, rng)
-            grown = views.grow(params, rows)
+            grown = GrownSplits.of(views.grow(params, rows))
             seen, updated = views.seen, np.ones(views.seen.size, np.bool_)
         else:
             shared = self.settings.projection_scope == "forest"
             view = self._forest_view if shared else self._draw(t, rng)
-            values = means = None
-            if self._projection is not None:
-                values, means = self.context.values, self.context.channel_means
-            channels = make_channels(self.data, self.scaling, view, values, counts, means)
-            grown = grow_on_channels(self.data, self.scaling, channels, params, rows)
+            means = None if self._projection is None else self.context.channel_means
+            channels = make_channels(
+                self.data, self.scaling, view, self._scaled_values, counts, means
+            )
+            grown = grow_splits(self.data, channels, params, rows)
             seen = view.seen
             updated = np.ones(seen.size, np.bool_) if view.updated is None else view.updated
-        structure, ordered = grown.structure, grown.ordered
-        sizes = structure.n_samples[structure.is_leaf]
         forest = Forest(
-            structure=structure.without_statistics(),
-            leaf_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            leaf_rows=ordered,
-            leaf_counts=None if counts is None else counts[ordered].astype(np.uint16),
+            structure=grown.structure,
+            leaf_offsets=grown.leaf_offsets,
+            leaf_rows=grown.ordered,
+            leaf_counts=None if counts is None else counts[grown.ordered].astype(np.uint16),
             outputs=self.outputs,
             tree_weights=None,
-            feature_gains=structure.feature_importances(),
+            feature_gains=grown.feature_gains,
         )
         return Member(forest, seen, updated, grown.work)
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ramify import _core
 from ramify.model import (
+    NO_STATISTICS,
+    SPLIT_ARRAYS,
     STRUCTURE_DTYPES,
     Leaves,
     RowLeaves,
@@ -21,6 +23,7 @@ from ramify.model import (
 from ramify.projections import View
 from ramify.training.channels import (
     Channels,
+    ScaledColumns,
     Scaling,
     TargetColumns,
     make_channels,
@@ -31,6 +34,8 @@ from ramify.training.data import TrainingData
 from ramify.training.pruning import prune_by_f_test
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ramify.projections import Projection
 
 
@@ -129,6 +134,56 @@ def grow_on_channels(
     return Grown(structure, ordered, grown.work)
 
 
+@dataclass(frozen=True, eq=False)
+class GrownSplits:
+    """What a forest keeps of one tree.
+
+    Attributes
+    ----------
+    structure : TreeStructure
+        Without statistics of nodes.
+    leaf_offsets : ndarray of shape (n_leaves + 1,), int64
+    ordered : ndarray, int32
+        Training rows; leaf l has those from leaf_offsets[l] up to leaf_offsets[l + 1].
+    feature_gains : ndarray of shape (n_features,), float64
+        Share of each feature in the gains of all splits.
+    work : int
+        Additions that its growth took.
+    """
+
+    structure: TreeStructure
+    leaf_offsets: NDArray[np.int64]
+    ordered: NDArray[np.int32]
+    feature_gains: NDArray[np.float64]
+    work: int
+
+    @classmethod
+    def of(cls, grown: Grown) -> GrownSplits:
+        """Leave out the statistics of nodes."""
+        structure = grown.structure
+        sizes = structure.n_samples[structure.is_leaf]
+        return cls(
+            structure.without_statistics(),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            grown.ordered,
+            structure.feature_importances(),
+            grown.work,
+        )
+
+
+def grow_splits(
+    data: TrainingData, channels: Channels, params: _core.GrowParams, rows: NDArray[np.int32]
+) -> GrownSplits:
+    """Grow a tree on given channels, of which no statistics are wanted."""
+    grown = _grow(data.binned, channels, rows, params, None)
+    nodes = _node_arrays(grown, SPLIT_ARRAYS)
+    leaf_offsets = np.empty((grown.n_nodes + 1) // 2 + 1, np.int64)
+    feature_gains = np.empty(data.features.n_features)
+    grown.write_splits(**nodes, leaf_offsets=leaf_offsets, feature_gains=feature_gains)
+    structure = _make_structure(grown, data, nodes | NO_STATISTICS)
+    return GrownSplits(structure, leaf_offsets, _rows_of(grown), feature_gains, grown.work)
+
+
 def leaves_of(
     data: TrainingData, structure: TreeStructure, ordered: NDArray[np.int32], n_threads: int
 ) -> Leaves:
@@ -192,6 +247,16 @@ def _grow(
             rows,
             params,
         )
+    if isinstance(source, ScaledColumns):
+        return _core.grow_scaled(
+            binned,
+            source.values,
+            source.columns,
+            row_weights,
+            channels.entry_weights,
+            rows,
+            params,
+        )
     if isinstance(source, np.ndarray):
         return _core.grow_dense(
             binned, source, row_weights, channels.entry_weights, rows, params, orders
@@ -212,35 +277,36 @@ def _structure_of(
     grown: _core.GrownTree, data: TrainingData, scaling: Scaling
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
     """Read the grown tree, in the units of the outputs and of the weights; and its rows."""
-    n = grown.n_nodes
-    nodes: dict[str, NDArray[Any]] = {
-        name: np.empty(n, STRUCTURE_DTYPES[name])
-        for name in (
-            "feature",
-            "threshold",
-            "right",
-            "missing_left",
-            "category_offset",
-            "n_samples",
-            "weight",
-            "impurity",
-            "gain",
-        )
-    }
+    nodes = _node_arrays(grown, (*SPLIT_ARRAYS, *NO_STATISTICS))
     grown.write_nodes(**nodes)
     # A split cannot take off more than there is, whatever weights far apart are rounded to.
     np.minimum(nodes["gain"], nodes["impurity"], out=nodes["gain"])
     nodes["weight"] *= data.weight_unit
     for name in ("impurity", "gain"):
         nodes[name] *= data.weight_unit * scaling.unit**2
+    return _make_structure(grown, data, nodes), _rows_of(grown)
+
+
+def _node_arrays(grown: _core.GrownTree, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Make arrays with room for one entry per node."""
+    return {name: np.empty(grown.n_nodes, STRUCTURE_DTYPES[name]) for name in names}
+
+
+def _make_structure(
+    grown: _core.GrownTree, data: TrainingData, nodes: dict[str, NDArray[Any]]
+) -> TreeStructure:
     words = np.empty(grown.n_category_words, np.uint32)
     grown.write_category_words(words)
-    ordered = np.empty(grown.n_rows, np.int32)
-    grown.write_rows(ordered)
-    structure = TreeStructure(
+    return TreeStructure(
         n_categories=np.ascontiguousarray(data.n_categories, dtype=np.int32),
-        tree_offsets=np.array([0, n], dtype=np.int64),
+        tree_offsets=np.array([0, grown.n_nodes], dtype=np.int64),
         category_words=words,
         **nodes,
     )
-    return structure, ordered
+
+
+def _rows_of(grown: _core.GrownTree) -> NDArray[np.int32]:
+    """Read the training rows, leaf after leaf."""
+    ordered = np.empty(grown.n_rows, np.int32)
+    grown.write_rows(ordered)
+    return ordered
