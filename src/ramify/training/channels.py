@@ -170,12 +170,15 @@ def make_channels(
             channels = channels * row_weights[:, None]
         return Channels(channels, row_weights, None)
     if isinstance(targets.values, np.ndarray):
+        entry_weights = _entry_weights(data, view, counts)
         columns: TargetColumns | ScaledColumns
-        if isinstance(values, np.ndarray) and view.scale == 1.0:
+        # Weights are multiplied before anything is rounded, but for those of a bootstrap sample.
+        is_plain = data.weights is None and entry_weights is None and view.scale == 1.0
+        if isinstance(values, np.ndarray) and is_plain:
             columns = ScaledColumns(values, _columns_of(view, values.shape[1]))
         else:
             columns = _target_columns(targets.values, scaling, view)
-        return Channels(columns, row_weights, _entry_weights(data, view, counts))
+        return Channels(columns, row_weights, entry_weights)
     return Channels(_sparse_columns(targets.values, scaling, view), row_weights, None)
 
 
