@@ -31,6 +31,7 @@ constexpr Kernels table() {
     kernels.walk_groups = walk_groups<N>;
     kernels.walk_pair = walk_pair<N>;
     kernels.best_of_list = best_of_list;
+    kernels.best_of_groups = best_of_groups;
     kernels.split_list = split_list;
     kernels.subset_norms = subset_norms<N>;
     kernels.row_products = row_products<N>;

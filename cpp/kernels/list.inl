@@ -53,10 +53,6 @@ void walk_list_blocks(const ListWalkTask& task, const float* g, bool is_first) {
     const int64_t stride = task.gradient.block_stride;
     Lanes<N> prefix[B];
     for (int b = 0; b < B; ++b) prefix[b] = Lanes<N>::zero();
-    for (int64_t i = 0; i < task.n_initial; ++i)
-        for (int b = 0; b < B; ++b)
-            prefix[b] = prefix[b] +
-                        Lanes<N>::load(g + b * stride + int64_t{list_row(task.initial[i])} * N);
     auto step = [&](uint32_t entry) {
         const float* row = g + int64_t{list_row(entry)} * N;
         Lanes<N> square = Lanes<N>::zero();
@@ -119,7 +115,8 @@ inline int64_t find_cuts(const uint32_t* entries, int64_t n_entries, uint32_t* e
         const __m512i next = _mm512_maskz_loadu_epi32(valid, entries + i + 1);
         const __mmask16 is_cut =
             _mm512_mask_cmpge_epu32_mask(valid, _mm512_xor_si512(entry, next), one_code);
-        _mm512_mask_compressstoreu_epi32(end, is_cut, places);
+        // A whole vector at a time: what is behind the cuts is overwritten by the next.
+        _mm512_storeu_si512(end, _mm512_maskz_compress_epi32(is_cut, places));
         places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
         end += __builtin_popcount(is_cut);
     }
@@ -136,57 +133,107 @@ inline int64_t find_cuts(const uint32_t* entries, int64_t n_entries, uint32_t* e
 }
 #endif
 
-// B blocks of L lists. Every prefix is stored, and the next one over it unless the code has
-// changed: no branch depends on the codes. Sums over lanes, which cost more than an addition, are
-// made once per code.
+// Prefixes of B blocks of L lists at the ends of codes. Every prefix is stored, and the next one
+// over it unless the code has changed: no branch depends on the codes.
 template <int N, int L, int B>
-void walk_groups_of(GroupWalkTask& task, int32_t block) {
-    using V = typename Lanes<N>::V;
+void sum_groups(const GroupWalkTask& task, const float* g) {
     const int64_t n_entries = task.n_entries, block_stride = task.gradient.block_stride;
-    const float* const g = task.gradient.data + block * block_stride;
-    constexpr int64_t kListSize = kMostGroups * B * N;
     Lanes<N> prefix[L][B];
     const uint32_t* entries[L];
     uint32_t entry[L];
     float* sums[L];
-    auto add_row = [&](int l, uint32_t added) {
-        const float* const row = g + int64_t{list_row(added)} * N;
-        for (int b = 0; b < B; ++b)
-            prefix[l][b] = prefix[l][b] + Lanes<N>::load(row + b * block_stride);
-    };
     for (int l = 0; l < L; ++l) {
         for (int b = 0; b < B; ++b) prefix[l][b] = Lanes<N>::zero();
         entries[l] = task.entries[l];
         entry[l] = entries[l][0];
-        sums[l] = task.sums + l * kListSize;
+        sums[l] = task.sums + l * (kMostGroups * B * N);
     }
-    for (int64_t i = 0; i < task.n_initial; ++i) add_row(0, task.initial[i]);
     for (int64_t i = 0; i < n_entries; ++i) {
         for (int l = 0; l < L; ++l) {
             const uint32_t next = entries[l][i + 1];
-            add_row(l, entry[l]);
-            for (int b = 0; b < B; ++b) prefix[l][b].store(sums[l] + b * N);
+            const float* const row = g + int64_t{list_row(entry[l])} * N;
+            for (int b = 0; b < B; ++b) {
+                prefix[l][b] = prefix[l][b] + Lanes<N>::load(row + b * block_stride);
+                prefix[l][b].store(sums[l] + b * N);
+            }
             sums[l] += (entry[l] | 0xffff) < next ? B * N : 0;  // codes rise
             entry[l] = next;
         }
     }
-    for (int l = 0; l < L; ++l) {
-        auto square = [&](int64_t at) {
-            Lanes<N> squares = Lanes<N>::zero();
-            for (int b = 0; b < B; ++b) {
-                const Lanes<N> sum = Lanes<N>::load(task.sums + l * kListSize + (at * B + b) * N);
-                squares = squares + sum * sum;
-            }
-            return squares.folded();
-        };
-        // Four at a time, behind the last one whatever is there: there is room for it.
-        for (int64_t at = 0; at < task.n_cuts[l]; at += 4) {
-            const V a = square(at), b = square(at + 1), c = square(at + 2), d = square(at + 3);
-            float4 norms = sums_of(a, b, c, d), before{};
-            if (block > 0) std::memcpy(&before, task.norms[l] + at, sizeof(before));
-            norms += before;
-            std::memcpy(task.norms[l] + at, &norms, sizeof(norms));
+}
+
+// The same for one list whose groups are so long that a branch at their ends costs less than
+// storing every prefix. One block alone is added up four rows at a time, which do not wait for
+// each other.
+template <int N, int B>
+void sum_long_groups(const GroupWalkTask& task, const float* g) {
+    const int64_t block_stride = task.gradient.block_stride;
+    const uint32_t* const entries = task.entries[0];
+    float* sums = task.sums;
+    Lanes<N> prefix[B];
+    for (int b = 0; b < B; ++b) prefix[b] = Lanes<N>::zero();
+    int64_t i = 0;
+    for (int64_t cut = 0; cut < task.n_cuts[0]; ++cut, sums += B * N) {
+        const int64_t end = task.ends[0][cut];
+        auto row = [&](int64_t at) { return g + int64_t{list_row(entries[at])} * N; };
+        if (B == 1 && i + 4 <= end) {
+            Lanes<N> sum[4];
+            for (int k = 0; k < 4; ++k) sum[k] = Lanes<N>::load(row(i + k));
+            for (i += 4; i + 4 <= end; i += 4)
+                for (int k = 0; k < 4; ++k) sum[k] = sum[k] + Lanes<N>::load(row(i + k));
+            prefix[0] = prefix[0] + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
         }
+        for (; i < end; ++i)
+            for (int b = 0; b < B; ++b)
+                prefix[b] = prefix[b] + Lanes<N>::load(row(i) + b * block_stride);
+        for (int b = 0; b < B; ++b) prefix[b].store(sums + b * N);
+    }
+}
+
+// Adds |sum + added|^2 of B blocks to the norms of the cuts; sums over lanes, which cost more than
+// an addition, are made once per code. Four at a time, behind the last one whatever is there:
+// there is room for it.
+template <int N, int B>
+void add_group_norms(const float* sums, const Lanes<N> (&added)[B], int64_t n_cuts, bool is_first,
+                     float* out) {
+    using V = typename Lanes<N>::V;
+    auto square = [&](int64_t at) {
+        Lanes<N> squares = Lanes<N>::zero();
+        for (int b = 0; b < B; ++b) {
+            const Lanes<N> sum = Lanes<N>::load(sums + (at * B + b) * N) + added[b];
+            squares = squares + sum * sum;
+        }
+        return squares.folded();
+    };
+    for (int64_t at = 0; at < n_cuts; at += 4) {
+        const V a = square(at), b = square(at + 1), c = square(at + 2), d = square(at + 3);
+        float4 norms = sums_of(a, b, c, d), before{};
+        if (!is_first) std::memcpy(&before, out + at, sizeof(before));
+        norms += before;
+        std::memcpy(out + at, &norms, sizeof(norms));
+    }
+}
+
+template <int N, int L, int B>
+void walk_groups_of(const GroupWalkTask& task, int32_t block) {
+    constexpr int64_t kLongGroup = B > 1 ? 8 : kLongGroupOfBlock;
+    const int64_t block_stride = task.gradient.block_stride;
+    const float* const g = task.gradient.data + block * block_stride;
+    if (L == 1 && task.n_entries >= kLongGroup * task.n_cuts[0])
+        sum_long_groups<N, B>(task, g);
+    else
+        sum_groups<N, L, B>(task, g);
+    for (int l = 0; l < L; ++l) {
+        const float* const sums = task.sums + l * (kMostGroups * B * N);
+        Lanes<N> added[B];
+        for (int b = 0; b < B; ++b) added[b] = Lanes<N>::zero();
+        add_group_norms<N, B>(sums, added, task.n_cuts[l], block == 0, task.norms[l]);
+        if (task.n_missing[l] == 0) continue;
+        for (int64_t i = 0; i < task.n_missing[l]; ++i)
+            for (int b = 0; b < B; ++b)
+                added[b] = added[b] + Lanes<N>::load(g + b * block_stride +
+                                                     int64_t{list_row(task.missing[l][i])} * N);
+        add_group_norms<N, B>(sums, added, task.n_cuts[l] - 1, block == 0, task.with_missing[l]);
     }
 }
 
@@ -203,7 +250,8 @@ void walk_groups(GroupWalkTask& task) {
     }
     for (; block + kMostGroupBlocks <= n_blocks; block += kMostGroupBlocks)
         walk_groups_of<N, 1, kMostGroupBlocks>(task, block);
-    for (; block + 2 <= n_blocks; block += 2) walk_groups_of<N, 1, 2>(task, block);
+    if (block + 3 == n_blocks) return walk_groups_of<N, 1, 3>(task, block);
+    if (block + 2 == n_blocks) return walk_groups_of<N, 1, 2>(task, block);
     if (block < n_blocks) walk_groups_of<N, 1, 1>(task, block);
 }
 
@@ -270,6 +318,43 @@ inline float best_of_list(const ListBestTask& task) {
     return result;
 }
 
+#if defined(__AVX512F__)
+inline int64_t best_of_groups(const GroupBestTask& task) {
+    const __m512i one = _mm512_set1_epi32(1), step = _mm512_set1_epi32(16);
+    __m512 best = _mm512_set1_ps(-1.0f);
+    __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i best_places = places;
+    for (int64_t j = task.first; j < task.last; j += 16) {
+        const int64_t n = task.last - j;
+        const __mmask16 valid = n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
+        const __m512i ends = _mm512_maskz_loadu_epi32(valid, task.ends + j);
+        const __m512 factors = _mm512_mask_i32gather_ps(
+            _mm512_setzero_ps(), valid, _mm512_sub_epi32(ends, one), task.factors, 4);
+        const __m512 scores = _mm512_mul_ps(_mm512_maskz_loadu_ps(valid, task.norms + j), factors);
+        const __mmask16 is_better = _mm512_mask_cmp_ps_mask(valid, scores, best, _CMP_GT_OQ);
+        best = _mm512_mask_mov_ps(best, is_better, scores);
+        best_places = _mm512_mask_mov_epi32(best_places, is_better, places);
+        places = _mm512_add_epi32(places, step);
+    }
+    const float largest = _mm512_reduce_max_ps(best);
+    if (!(largest >= 0.0f)) return -1;
+    const __mmask16 is_best = _mm512_cmp_ps_mask(best, _mm512_set1_ps(largest), _CMP_EQ_OQ);
+    return task.first + _mm512_mask_reduce_min_epu32(is_best, best_places);
+}
+#else
+inline int64_t best_of_groups(const GroupBestTask& task) {
+    float best = -1.0f;
+    int64_t place = -1;
+    for (int64_t j = task.first; j < task.last; ++j) {
+        const float score = task.norms[j] * task.factors[task.ends[j] - 1];
+        if (!(score > best)) continue;
+        best = score;
+        place = j;
+    }
+    return best >= 0.0f ? place : -1;
+}
+#endif
+
 // Every subset is a smaller one plus its highest row.
 template <int N>
 void subset_norms(const SubsetTask& task) {
@@ -301,7 +386,7 @@ inline void split_list(const ListSplitTask& task) {
     for (int64_t i = 0; i < task.n_entries; i += 16) {
         const int64_t n = task.n_entries - i;
         const __mmask16 valid = n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
-        const __m512i entry = _mm512_maskz_loadu_epi32(valid, task.entries + i);
+        const __m512i entry = _mm512_maskz_loadu_epi32(valid, task.source + i);
         const __m512i move = _mm512_mask_i32gather_epi32(
             _mm512_setzero_si512(), valid, _mm512_and_epi32(entry, low), task.moves, 2);
         const __m512i moved =
@@ -323,7 +408,7 @@ inline void split_list(const ListSplitTask& task) {
     uint32_t* left = task.entries;
     uint32_t* right = task.spill;
     for (int64_t i = 0; i < task.n_entries; ++i) {
-        const uint32_t entry = task.entries[i];
+        const uint32_t entry = task.source[i];
         const uint16_t move = task.moves[list_row(entry)];
         const uint32_t moved = (entry & 0xffff0000u) | (move & 0x7fffu);
         const int64_t goes_right = move >> 15;

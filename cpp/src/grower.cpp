@@ -98,12 +98,12 @@ class Grower {
     }
 
     // Sums and best split of one node, by all threads.
-    void open_with_team(OpenNode& node) {
+    void open_with_team(OpenNode& node, bool is_searched = true) {
         const bool is_best_first = params_.max_leaf_nodes > 0;
         if (node.totals.n_rows == 0) node.totals = search_.summarise(node.range, 0, false);
         if (node.id == 0) note_root(node.totals);
         record(nodes_[node.id], node.range, node.totals);
-        if (!can_split(node.range, node.depth) || is_pure(node.totals)) return;
+        if (!is_searched || !can_split(node.range, node.depth) || is_pure(node.totals)) return;
         if (!is_best_first && search_.keeps_histograms(node.range.size()))
             node.histograms = search_.new_histograms();
         const SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
@@ -372,10 +372,13 @@ class Grower {
             OpenNode left, right;
             divide(nodes_[node.id], node, words_, 0, left, right);
             add_children(node.id, left, right);
-            search_.split_lists_with_team(node.range);
+            const bool goes_on = n_leaves + 1 < params_.max_leaf_nodes;
+            if (goes_on &&
+                (can_split(left.range, left.depth) || can_split(right.range, right.depth)))
+                search_.split_lists_with_team(node.range);
             summarise_children(node, left, right);
-            open_with_team(left);
-            open_with_team(right);
+            open_with_team(left, goes_on);
+            open_with_team(right, goes_on);
             offer(std::move(left));
             offer(std::move(right));
         }

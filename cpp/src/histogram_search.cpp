@@ -16,8 +16,8 @@ int passes(const uint32_t* counts) { return counts[kMissingU8] > 0 ? 2 : 1; }
 NodeHistograms::NodeHistograms(const Workspace& workspace, size_t n_tiles)
     : n_blocks_(workspace.n_blocks),
       block_size_(size_t{kTileFeatures} * kBins * workspace.lanes),
-      gradient_(n_tiles * workspace.n_blocks * block_size_, 0.0f),
-      hessian_(workspace.per_channel() ? gradient_.size() : 0, 0.0f),
+      gradient_(n_tiles * workspace.n_blocks * block_size_),
+      hessian_(workspace.per_channel() ? gradient_.size() : 0),
       weights_(n_tiles * kTileFeatures * kBins),
       counts_(n_tiles * kTileFeatures * kBins) {}
 
@@ -108,8 +108,27 @@ void HistogramSearch::search_tile(const SearchNode& node, const FeatureTile& til
 }
 
 const uint8_t* HistogramSearch::codes_of(const FeatureTile& tile, int lane) const {
+    if (tile.ordered) return tile.ordered + lane;
     const int32_t feature = tile.features[lane < tile.n_features ? lane : 0];
     return workspace_.binned.codes_u8 + workspace_.dense_base(workspace_.feature_home[feature]);
+}
+
+void HistogramSearch::order_codes(const SearchNode& node, const FeatureTile& tile,
+                                  uint8_t* out) const {
+    const int32_t* const rows = workspace_.rows.data() + node.range.begin;
+    const uint8_t* codes[kTileFeatures];
+    bool is_whole = true;  // four neighbours
+    for (int lane = 0; lane < kTileFeatures; ++lane) {
+        codes[lane] = codes_of(tile, lane);
+        is_whole &= codes[lane] == codes[0] + lane;
+    }
+    for (int64_t i = 0; i < node.range.size(); ++i, out += kTileFeatures) {
+        const int64_t at = int64_t{rows[i]} * kTileFeatures;
+        if (is_whole)
+            std::copy_n(codes[0] + at, kTileFeatures, out);
+        else
+            for (int lane = 0; lane < kTileFeatures; ++lane) out[lane] = codes[lane][at];
+    }
 }
 
 void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile, uint32_t* counts,
@@ -126,7 +145,7 @@ void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile
     for (int lane = 0; lane < kTileFeatures; ++lane)
         lane_counts_of[lane] = lane < tile.n_features ? counts + lane * kBins : unused;
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t at = int64_t{rows[i]} * kTileFeatures;
+        const int64_t at = (tile.ordered ? i : int64_t{rows[i]}) * kTileFeatures;
         ++lane_counts_of[0][lane_codes[0][at]];
         ++lane_counts_of[1][lane_codes[1][at]];
         ++lane_counts_of[2][lane_codes[2][at]];
@@ -143,7 +162,8 @@ void HistogramSearch::count_rows(const SearchNode& node, const FeatureTile& tile
         }
         double sums[kBins] = {};
         const float* h = workspace_.weights.data() + node.range.begin;
-        for (int64_t i = 0; i < n; ++i) sums[codes[int64_t{rows[i]} * kTileFeatures]] += h[i];
+        for (int64_t i = 0; i < n; ++i)
+            sums[codes[(tile.ordered ? i : int64_t{rows[i]}) * kTileFeatures]] += h[i];
         std::copy_n(sums, kBins, lane_weights);
     }
     work += static_cast<uint64_t>(n) * tile.n_features * workspace_.channels.n_channels;
@@ -174,7 +194,7 @@ void HistogramSearch::build(const SearchNode& node, const FeatureTile& tile, con
                             float* histogram) const {
     HistogramTask task;
     for (int lane = 0; lane < kTileFeatures; ++lane) task.codes[lane] = codes_of(tile, lane);
-    task.rows = workspace_.rows.data() + node.range.begin;
+    task.rows = tile.ordered ? nullptr : workspace_.rows.data() + node.range.begin;
     task.n_rows = node.range.size();
     task.gradient = channels;
     task.histogram = histogram;

@@ -13,6 +13,8 @@ struct FeatureTile {
     int32_t features[kTileFeatures] = {};
     uint64_t ranks[kTileFeatures] = {};
     int n_features = 0;
+    // Codes of the node's rows in their order, [row][lane]; null: to be looked up by row.
+    const uint8_t* ordered = nullptr;
 };
 
 // All histograms of a node, tile by tile, kept for the subtraction at its children.
@@ -61,6 +63,8 @@ class HistogramSearch {
     void start_sibling(const FeatureTile& tile, size_t tile_index, const TileScores& small,
                        NodeHistograms& parent, TileScores& large);
     void keep_counts(const TileScores& scores, size_t tile_index, NodeHistograms& kept) const;
+    // Copies the tile's codes of the node's rows in their order, [row][lane].
+    void order_codes(const SearchNode& node, const FeatureTile& tile, uint8_t* out) const;
 
     // gradient, hessian: one block of the node's channels, [row][lanes]; hessian may be null.
     // kept (may be null) receives the histograms.

@@ -26,6 +26,35 @@ void sort_entries(const Workspace& workspace, const Kernels& kernels, const Node
         out[starts[codes[int64_t{rows[i]} * kTileFeatures]]++] = entry_of(i);
 }
 
+void sort_entries_of_tile(const Workspace& workspace, const Kernels& kernels,
+                          const NodeRange& range, const int32_t* features, size_t n_features,
+                          uint32_t* const* out) {
+    const int64_t n = range.size();
+    if (n <= kFewEntries || n_features < kTileFeatures) {
+        for (size_t f = 0; f < n_features; ++f)
+            sort_entries(workspace, kernels, range, features[f], out[f]);
+        return;
+    }
+    const uint8_t* const codes =
+        workspace.binned.codes_u8 + workspace.dense_base(workspace.feature_home[features[0]]);
+    const int32_t* const rows = workspace.rows.data() + range.begin;
+    std::vector<uint8_t> ordered(n * kTileFeatures);
+    uint32_t starts[kTileFeatures][257] = {};
+    for (int64_t i = 0; i < n; ++i) {
+        uint8_t* const row = ordered.data() + i * kTileFeatures;
+        std::copy_n(codes + int64_t{rows[i]} * kTileFeatures, kTileFeatures, row);
+        for (int f = 0; f < kTileFeatures; ++f) ++starts[f][row[f] + 1];
+    }
+    for (int f = 0; f < kTileFeatures; ++f)
+        for (int code = 0; code < 256; ++code) starts[f][code + 1] += starts[f][code];
+    for (int64_t i = 0; i < n; ++i)
+        for (int f = 0; f < kTileFeatures; ++f) {
+            const uint32_t code = ordered[i * kTileFeatures + f];
+            out[f][starts[f][code]++] = list_entry(code == kMissingU8 ? kMissingEntryCode : code,
+                                                   static_cast<uint32_t>(i));
+        }
+}
+
 ListSearch::ListSearch(Workspace& workspace)
     : workspace_(workspace), kernels_(kernels_for(workspace.lanes)), subset_gains_(workspace) {}
 
@@ -104,11 +133,10 @@ void ListSearch::search(const SearchNode& node, int32_t feature, uint64_t rank,
     const int64_t n = node.range.size();
     if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
     if (list_code(entries[0]) == list_code(entries[n - 1])) return;
-    int64_t n_missing = 0;
-    while (list_code(entries[n - 1 - n_missing]) == kMissingEntryCode) ++n_missing;
-    search_pass(node, feature, rank, {entries, n - n_missing, n_missing, false}, best);
-    if (n_missing > 0)
-        search_pass(node, feature, rank, {entries, n - n_missing, n_missing, true}, best);
+    if (is_grouped(node, entries))
+        search_groups(node, 1, &feature, &rank, entries, 0, best);
+    else
+        search_pass(node, feature, rank, {entries, n, 0, false}, best);
 }
 
 void ListSearch::search_all(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
@@ -126,7 +154,7 @@ void ListSearch::search_all(const SearchNode& node, const int32_t* features, con
                is_grouped(node, entries + (i + n_grouped) * stride))
             ++n_grouped;
         const uint32_t* const list = entries + i * stride;
-        if (n_grouped > 1) {
+        if (n_grouped > 1 && !is_long(node, list)) {
             search_groups(node, kMostLists, features + i, ranks + i, list, stride, best);
             i += kMostLists;
         } else if (pairs && n_grouped == 0 && i + 1 < n_features) {
@@ -139,24 +167,20 @@ void ListSearch::search_all(const SearchNode& node, const int32_t* features, con
     }
 }
 
-bool ListSearch::is_grouped(const SearchNode& node, const uint32_t* entries) const {
-    const int64_t n = node.range.size();
-    const uint32_t first = list_code(entries[0]), last = list_code(entries[n - 1]);
-    return first != last && last != kMissingEntryCode && has_groups({entries, n, 0, false});
+bool ListSearch::is_long(const SearchNode& node, const uint32_t* entries) const {
+    if (workspace_.n_blocks > 1) return false;
+    const uint32_t* const end = entries + node.range.size();
+    const uint32_t* const missing =
+        std::lower_bound(entries, end, list_entry(kMissingEntryCode, 0));
+    const int64_t n_codes = int64_t{list_code(missing[-1])} - list_code(entries[0]) + 1;
+    return missing - entries >= kLongGroupOfBlock * n_codes;
 }
 
-GroupWalkTask ListSearch::group_walk(const SearchNode& node, int n_lists) {
-    const size_t size = kMostGroupBlocks * (kMostGroups + 4) * workspace_.lanes;
-    if (group_sums_.size() < size) group_sums_.resize(size, 0.0f);
-    GroupWalkTask walk;
-    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
-    walk.n_lists = n_lists;
-    walk.sums = group_sums_.data();
-    for (int list = 0; list < n_lists; ++list) {
-        walk.norms[list] = group_norms_[list];
-        walk.ends[list] = group_ends_[list];
-    }
-    return walk;
+bool ListSearch::is_grouped(const SearchNode& node, const uint32_t* entries) const {
+    constexpr uint32_t kMinGroup = 2;  // rows to a code that pay for looking at the codes
+    const int64_t n = node.range.size();
+    const uint32_t first = list_code(entries[0]), last = list_code(entries[n - 1]);
+    return first != last && (last == kMissingEntryCode || n >= kMinGroup * (last - first + 1));
 }
 
 void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_t* features,
@@ -164,14 +188,37 @@ void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_
                                Split& best) {
     const int64_t n = node.range.size();
     if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
-    GroupWalkTask walk = group_walk(node, n_lists);
-    walk.n_entries = n - 1;
-    for (int list = 0; list < n_lists; ++list) walk.entries[list] = entries + list * stride;
+    const size_t size = kMostGroupBlocks * (kMostGroups + 4) * workspace_.lanes;
+    if (group_sums_.size() < size) group_sums_.resize(size, 0.0f);
+    GroupWalkTask walk;
+    walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
+    walk.n_lists = n_lists;
+    walk.sums = group_sums_.data();
+    for (int list = 0; list < n_lists; ++list) {
+        const uint32_t* const first = entries + list * stride;
+        const uint32_t* const missing =
+            std::lower_bound(first, first + n, list_entry(kMissingEntryCode, 0));
+        walk.entries[list] = first;
+        walk.missing[list] = missing;
+        walk.n_missing[list] = first + n - missing;
+        walk.norms[list] = group_norms_[0][list];
+        walk.with_missing[list] = group_norms_[1][list];
+        walk.ends[list] = group_ends_[list];
+        walk.n_entries = std::max(walk.n_entries, std::min<int64_t>(n - 1, missing - first));
+    }
     kernels_.walk_groups(walk);
-    work_ += n_lists * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
-    for (int list = 0; list < n_lists; ++list)
-        choose_group(node, features[list], ranks[list], {walk.entries[list], n, 0, false}, walk,
-                     list, best);
+    for (int list = 0; list < n_lists; ++list) {
+        const int64_t n_missing = walk.n_missing[list], n_cuts = walk.n_cuts[list];
+        const ListPass pass{walk.entries[list], n - n_missing, n_missing, false};
+        work_ += static_cast<uint64_t>(pass.n_values) * workspace_.channels.n_channels;
+        choose_group(node, features[list], ranks[list], pass, walk.ends[list], walk.norms[list],
+                     n_cuts, best);
+        if (n_missing == 0) continue;
+        work_ += static_cast<uint64_t>(n_missing) * workspace_.channels.n_channels;
+        choose_group(node, features[list], ranks[list],
+                     {pass.entries, pass.n_values, n_missing, true}, walk.ends[list],
+                     walk.with_missing[list], n_cuts - 1, best);
+    }
 }
 
 void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
@@ -204,39 +251,18 @@ void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
                best);
 }
 
+// Lists without missing rows only; see search_groups.
 void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t rank,
                              const ListPass& pass, Split& best) {
     ListWalkTask walk;
     walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
     walk.entries = pass.entries;
     walk.n_entries = pass.n_cuts();
-    if (pass.missing_left) {
-        walk.initial = pass.missing();
-        walk.n_initial = pass.n_missing;
-    }
     walk.norms = norms_[0].data();
     if (walk.n_entries < 1) return;
-    work_ +=
-        static_cast<uint64_t>(walk.n_entries + walk.n_initial) * workspace_.channels.n_channels;
-    if (has_groups(pass)) {
-        GroupWalkTask groups = group_walk(node, 1);
-        groups.entries[0] = walk.entries;
-        groups.n_entries = walk.n_entries;
-        groups.initial = walk.initial;
-        groups.n_initial = walk.n_initial;
-        kernels_.walk_groups(groups);
-        choose_group(node, feature, rank, pass, groups, 0, best);
-        return;
-    }
+    work_ += static_cast<uint64_t>(walk.n_entries) * workspace_.channels.n_channels;
     kernels_.walk_list(walk);
     choose(node, feature, rank, pass, norms_[0].data(), best);
-}
-
-bool ListSearch::has_groups(const ListPass& pass) {
-    constexpr int64_t kMinGroup = 2;
-    const uint32_t n_codes =
-        list_code(pass.entries[pass.n_values - 1]) - list_code(pass.entries[0]) + 1;
-    return pass.n_values >= kMinGroup * n_codes;
 }
 
 ListBestTask ListSearch::cuts_of(const SearchNode& node, const ListPass& pass) {
@@ -270,20 +296,17 @@ void ListSearch::choose(const SearchNode& node, int32_t feature, uint64_t rank,
 }
 
 void ListSearch::choose_group(const SearchNode& node, int32_t feature, uint64_t rank,
-                              const ListPass& pass, const GroupWalkTask& walk, int list,
-                              Split& best) {
+                              const ListPass& pass, const uint32_t* ends, const float* norms,
+                              int64_t n_cuts, Split& best) {
     const ListBestTask task = cuts_of(node, pass);
-    float gain = -1.0f;
-    int64_t cut = -1;
-    for (int64_t at = 0; at < walk.n_cuts[list]; ++at) {
-        const int64_t i = int64_t{walk.ends[list][at]} - 1;
-        const float score = walk.norms[list][at] * task.factors[i];
-        if (!(score > gain) || i < task.begin || i >= task.end) continue;
-        gain = score;
-        cut = i;
-    }
-    if (cut >= 0 && gain >= 0.0f && best.beaten_by(gain, rank))
-        keep(node, feature, rank, gain, pass, cut, best);
+    int64_t first = 0, last = n_cuts;
+    while (first < last && ends[first] <= task.begin) ++first;
+    while (first < last && ends[last - 1] > task.end) --last;
+    const int64_t at = kernels_.best_of_groups({ends, norms, task.factors, first, last});
+    if (at < 0) return;
+    const int64_t cut = int64_t{ends[at]} - 1;
+    const float gain = norms[at] * task.factors[cut];
+    if (best.beaten_by(gain, rank)) keep(node, feature, rank, gain, pass, cut, best);
 }
 
 void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {

@@ -48,8 +48,10 @@ class ListSearch {
                      const uint32_t* entries, size_t stride, Split& best);
     void search_groups(const SearchNode& node, int n_lists, const int32_t* features,
                        const uint64_t* ranks, const uint32_t* entries, size_t stride, Split& best);
-    GroupWalkTask group_walk(const SearchNode& node, int n_lists);
-    // Whether a list of all rows varies, has no missing values, and several rows to a code.
+    // Whether lists of one block are better walked one by one.
+    bool is_long(const SearchNode& node, const uint32_t* entries) const;
+    // Whether a list varies, and has several rows to a code or missing ones: a walk from code to
+    // code serves both sides that these may go to.
     bool is_grouped(const SearchNode& node, const uint32_t* entries) const;
     void search_pass(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                      Split& best);
@@ -57,12 +59,10 @@ class ListSearch {
                 const float* norms, Split& best);
     // The same from norms that belong to the ends of groups of one code.
     void choose_group(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
-                      const GroupWalkTask& walk, int list, Split& best);
+                      const uint32_t* ends, const float* norms, int64_t n_cuts, Split& best);
     // Gains of the cuts of a pass over their squared norms, and the cuts that leave both sides
     // enough rows.
     ListBestTask cuts_of(const SearchNode& node, const ListPass& pass);
-    // Whether enough rows share a code to pay for looking at the codes.
-    static bool has_groups(const ListPass& pass);
     void search_tiny(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                      size_t n_features, const uint32_t* entries, size_t stride, Split& best) const;
     void fill_factors(const SearchNode& node, const ListPass& pass);
@@ -79,13 +79,17 @@ class ListSearch {
     std::vector<float> norms_[2], factors_, unit_factors_;
     std::vector<double> prefixes_;
     AlignedVector<float> group_sums_;
-    float group_norms_[kMostLists][kMostGroups] = {};
-    uint32_t group_ends_[kMostLists][kMostGroups] = {};
+    float group_norms_[2][kMostLists][kMostGroups] = {};  // without and with missing rows
+    uint32_t group_ends_[kMostLists][kMostGroups + kListReadAhead] = {};
     uint64_t work_ = 0;
 };
 
 // The rows of a range as list entries in the order of a dense feature; `out` has room for them.
 void sort_entries(const Workspace& workspace, const Kernels& kernels, const NodeRange& range,
                   int32_t feature, uint32_t* out);
+// The same for up to four features of one tile, whose codes are read once for all.
+void sort_entries_of_tile(const Workspace& workspace, const Kernels& kernels,
+                          const NodeRange& range, const int32_t* features, size_t n_features,
+                          uint32_t* const* out);
 
 }  // namespace ramify

@@ -18,6 +18,8 @@ constexpr int64_t kHistogramMinRows = 384;
 constexpr int64_t kHistogramMinDrawnRows = 1024;
 // Features that one thread searches at a time where a node is searched by all threads.
 constexpr int64_t kBatchFeatures = 32;
+// Channels of a large node that are loaded together, so that a row is read once for all of them.
+constexpr int64_t kMostLoadedBytes = int64_t{16} << 20;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 // Lists that one thread searches or splits at a time; they are taken in pairs.
@@ -136,6 +138,7 @@ void NodeSearch::stop_subtree(int thread) {
 void NodeSearch::release_large_buffers() {
     if (incremental_) incremental_->forget(0);
     block_ = {};
+    codes_ = {};
     tile_scores_ = {};
     sibling_scores_ = {};
 }
@@ -172,7 +175,8 @@ NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_sub
     const bool walks = !uses_histograms(range.size()) || other_features_ || draws_features();
     const bool is_simple = simple_possible_ && !other_features_ &&
                            (workspace_.params.random_cuts || !uses_histograms(range.size()));
-    return workspace_.summarise(range, store_of(thread), centre, !is_simple, walks);
+    return workspace_.summarise(range, store_of(thread), centre, !is_simple, walks,
+                                threads_[thread]->is_in_subtree ? nullptr : &team_);
 }
 
 void NodeSearch::summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
@@ -390,21 +394,38 @@ void NodeSearch::for_each_block(const SearchNode& node, Body&& body) {
                  h.data ? h.data + block * h.block_stride : nullptr, block);
             continue;
         }
-        const int64_t n = node.range.size();
-        block_.resize(n * lanes);
-        team_.parallel_for((n + kLoadRows - 1) / kLoadRows, [&](int64_t chunk, int) {
-            const int64_t begin = chunk * kLoadRows, end = std::min(n, begin + kLoadRows);
-            workspace_.load_block({node.range.begin + begin, node.range.begin + end}, block, false,
-                                  block_.data() + begin * lanes);
-        });
-        body(block_.data(), nullptr, block);
+        const int64_t n = node.range.size(), block_size = n * lanes;
+        const int32_t n_together = static_cast<int32_t>(std::clamp<int64_t>(
+            kMostLoadedBytes / (block_size * int64_t{sizeof(float)}), 1, workspace_.n_blocks));
+        if (block % n_together == 0) {
+            const int32_t n_loaded = std::min(n_together, workspace_.n_blocks - block);
+            block_.resize(n_loaded * block_size);
+            team_.parallel_for((n + kLoadRows - 1) / kLoadRows, [&](int64_t chunk, int) {
+                const int64_t begin = chunk * kLoadRows, end = std::min(n, begin + kLoadRows);
+                workspace_.load_blocks({node.range.begin + begin, node.range.begin + end},
+                                       {block_.data() + begin * lanes, block_size, n_loaded},
+                                       block);
+            });
+        }
+        body(block_.data() + block % n_together * block_size, nullptr, block);
     }
 }
 
-void NodeSearch::search_tiles_with_team(const SearchNode& node,
-                                        const std::vector<FeatureTile>& tiles,
+void NodeSearch::order_codes_with_team(const SearchNode& node, std::vector<FeatureTile>& tiles) {
+    if (workspace_.n_blocks < 2) return;
+    const int64_t tile_size = node.range.size() * kTileFeatures;
+    codes_.resize(tiles.size() * tile_size);
+    team_.parallel_for(static_cast<int64_t>(tiles.size()), [&](int64_t tile, int id) {
+        uint8_t* const codes = codes_.data() + tile * tile_size;
+        threads_[id]->histograms.order_codes(node, tiles[tile], codes);
+        tiles[tile].ordered = codes;
+    });
+}
+
+void NodeSearch::search_tiles_with_team(const SearchNode& node, std::vector<FeatureTile> tiles,
                                         NodeHistograms* kept, Split& best) {
     if (tiles.empty()) return;
+    order_codes_with_team(node, tiles);
     const int64_t n_tiles = static_cast<int64_t>(tiles.size());
     tile_scores_.resize(tiles.size());
     std::vector<Split> bests(team_.size(), new_split());
@@ -445,6 +466,7 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
     tile_scores_.resize(n_tiles);
     sibling_scores_.resize(n_tiles);
     std::vector<FeatureTile> small_tiles = all_tiles_, large_tiles = all_tiles_;
+    order_codes_with_team(small, small_tiles);
     for (int64_t tile = 0; tile < n_tiles; ++tile)
         for (int lane = 0; lane < all_tiles_[tile].n_features; ++lane) {
             const int32_t feature = all_tiles_[tile].features[lane];

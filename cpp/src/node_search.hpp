@@ -135,8 +135,11 @@ class NodeSearch {
     // Splits of the plan's single features, by the whole team.
     void search_features_with_team(const SearchNode& node, const Plan& plan, Split& best);
     // Histograms of tiles, block by block so that a block of channels is loaded once.
-    void search_tiles_with_team(const SearchNode& node, const std::vector<FeatureTile>& tiles,
+    void search_tiles_with_team(const SearchNode& node, std::vector<FeatureTile> tiles,
                                 NodeHistograms* kept, Split& best);
+    // Lets tiles read their codes in the order of the node's rows, where several blocks of
+    // channels share the copy.
+    void order_codes_with_team(const SearchNode& node, std::vector<FeatureTile>& tiles);
     // body(gradient, hessian, block) with each block of the node's channels.
     template <typename Body>
     void for_each_block(const SearchNode& node, Body&& body);
@@ -164,7 +167,8 @@ class NodeSearch {
     // memory and is possible where large nodes see histograms only.
     ChannelStore resident_;
     bool is_lazy_ = false;
-    AlignedVector<float> block_;  // one block of a large node's channels
+    AlignedVector<float> block_;  // some blocks of a large node's channels
+    std::vector<uint8_t> codes_;  // of a large node in the order of its rows, [tile][row][lane]
     std::vector<TileScores> tile_scores_, sibling_scores_;
     int64_t histogram_min_rows_;
     // simple_possible_: sorted lists and random cuts apply; lists_possible_: kept presorted, too.

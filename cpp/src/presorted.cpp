@@ -23,15 +23,23 @@ void PresortedLists::start(const NodeRange& subtree) {
     subtree_ = subtree;
     is_active_ = true;
     stride_ = static_cast<size_t>(subtree.size());
-    if (!entries_) entries_ = std::make_shared<std::vector<uint32_t>>();
+    if (!entries_) entries_ = std::make_shared<AlignedVector<uint32_t>>();
     entries_->resize(features_.size() * stride_ + kListReadAhead);
     if (workspace_.has_row_orders() && subtree.size() == workspace_.n_rows) {
         origin_ = workspace_.binned.row_orders;
         return;
     }
     origin_ = nullptr;
-    for (size_t f = 0; f < features_.size(); ++f)
-        sort_entries(workspace_, kernels_, subtree, features_[f], list(f, subtree));
+    for (size_t f = 0; f < features_.size();) {
+        uint32_t* lists[kTileFeatures];
+        size_t n = 0;
+        for (; n < kTileFeatures && f + n < features_.size() &&
+               tile_of(features_[f + n]) == tile_of(features_[f]);
+             ++n)
+            lists[n] = list(f + n, subtree);
+        sort_entries_of_tile(workspace_, kernels_, subtree, features_.data() + f, n, lists);
+        f += n;
+    }
 }
 
 void PresortedLists::share(const PresortedLists& whole) {
@@ -81,8 +89,8 @@ void PresortedLists::split(const NodeRange& range, size_t first, size_t last,
     task.moves = moves_.data();
     task.spill = scratch.spill.data();
     for (size_t f = first; f < last; ++f) {
+        task.source = sorted(f, range);
         task.entries = list(f, range);
-        if (origin_) std::copy_n(sorted(f, range), range.size(), task.entries);
         kernels_.split_list(task);
     }
 }

@@ -44,6 +44,9 @@ class PresortedLists {
     void end_split() { origin_ = nullptr; }
 
   private:
+    int32_t tile_of(int32_t feature) const {
+        return workspace_.feature_home[feature] / kTileFeatures;
+    }
     uint32_t* list(size_t feature, const NodeRange& range) const {
         return entries_->data() + feature * stride_ + (range.begin - subtree_.begin);
     }
@@ -57,7 +60,7 @@ class PresortedLists {
     bool is_active_ = false;
     NodeRange subtree_;
     size_t stride_ = 0;
-    std::shared_ptr<std::vector<uint32_t>> entries_;
+    std::shared_ptr<AlignedVector<uint32_t>> entries_;
     // Lists that came sorted, which are copied one by one as the first node is split.
     const uint32_t* origin_ = nullptr;
     std::vector<uint16_t> moves_;

@@ -1,9 +1,8 @@
 #include "workspace.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
+#include "constant_lanes.hpp"
 #include "row_codes.hpp"
 #include "split.hpp"
 
@@ -22,17 +21,6 @@ bool chooses_incremental(const BinnedView& binned, const ChannelsView& channels)
     if (channels.is_sparse()) return true;
     return channels.policy != HessianPolicy::per_channel && binned.n_sparse > 0 &&
            binned.n_sparse >= kSparsePerDense * binned.n_dense;
-}
-
-// body(constant) with the number of lanes as a constant, so that loops over lanes are unrolled.
-template <typename Body>
-void with_lanes(int lanes, Body&& body) {
-    if (lanes == 4)
-        body(std::integral_constant<int, 4>{});
-    else if (lanes == 8)
-        body(std::integral_constant<int, 8>{});
-    else
-        body(std::integral_constant<int, 16>{});
 }
 
 // Adds up values and weighted squares of n rows.
@@ -84,90 +72,6 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
 
 Workspace::~Workspace() = default;
 
-template <typename T>
-void Workspace::load_values(const T* values, const NodeRange& range, int32_t block,
-                            float* out) const {
-    const int32_t first = block * lanes;
-    const int width = std::min(lanes, channels.n_channels - first);
-    const bool shared = channels.policy == HessianPolicy::shared && !channels.is_gradient;
-    const bool weigh_entries = per_channel() && !channels.is_gradient;
-    double shift[16] = {}, factor[16];
-    for (int k = 0; k < width; ++k) {
-        shift[k] = channels.shift ? channels.shift[first + k] : 0.0;
-        factor[k] = channels.factor ? channels.factor[first + k] : 1.0;
-    }
-    const int32_t* const columns = channels.columns ? channels.columns + first : nullptr;
-    const int32_t first_column = columns ? columns[0] : first;
-    bool is_plain = width == lanes && !weigh_entries;  // neighbours, and one weight for all
-    for (int k = 0; columns && k < width; ++k) is_plain &= columns[k] == first_column + k;
-    if constexpr (std::is_same_v<T, float>) {
-        if (!channels.shift && !channels.factor && !weigh_entries) {  // but for the weight, as is
-            int32_t column[16];
-            for (int k = 0; k < width; ++k) column[k] = columns ? columns[k] : first + k;
-            with_lanes(lanes, [&](auto n) {
-                constexpr int N = decltype(n)::value;
-                for (int64_t i = range.begin; i < range.end; ++i, out += N) {
-                    const float* const source = values + int64_t{rows[i]} * channels.n_columns;
-                    if (is_plain) std::memcpy(out, source + first_column, N * sizeof(float));
-                    for (int k = 0; !is_plain && k < N; ++k)
-                        out[k] = k < width ? source[column[k]] : 0.0f;
-                    for (int k = 0; shared && k < N; ++k) out[k] *= weights[i];
-                }
-            });
-            return;
-        }
-    }
-    for (int64_t i = 0; i < range.size(); ++i, out += lanes) {
-        const int64_t row = rows[range.begin + i];
-        const T* const source = values + row * channels.n_columns;
-        const double weight = shared ? weights[range.begin + i] : 1.0;
-        if (is_plain) {
-            with_lanes(lanes, [&](auto n) {
-                for (int k = 0; k < decltype(n)::value; ++k)
-                    out[k] = static_cast<float>((source[first_column + k] - shift[k]) * factor[k] *
-                                                weight);
-            });
-            continue;
-        }
-        for (int k = 0; k < width; ++k) {
-            const double value = source[columns ? columns[k] : first + k];
-            const double entry =
-                weigh_entries ? channels.hessian[row * channels.n_channels + first + k] : weight;
-            out[k] = static_cast<float>((value - shift[k]) * factor[k] * entry);
-        }
-        for (int k = width; k < lanes; ++k) out[k] = 0.0f;
-    }
-}
-
-void Workspace::load_block(const NodeRange& range, int32_t block, bool hessian, float* out) const {
-    if (!hessian) {
-        if (channels.values_f32)
-            load_values(channels.values_f32, range, block, out);
-        else
-            load_values(channels.values_f64, range, block, out);
-        return;
-    }
-    const int32_t first = block * lanes;
-    const int width = std::min(lanes, channels.n_channels - first);
-    for (int64_t i = range.begin; i < range.end; ++i, out += lanes) {
-        std::fill_n(out, lanes, 0.0f);
-        std::copy_n(channels.hessian + int64_t{rows[i]} * channels.n_channels + first, width, out);
-    }
-}
-
-void Workspace::load(const NodeRange& range, ChannelStore& store) const {
-    store.range = range;
-    const int64_t block_size = range.size() * lanes;
-    store.gradient.resize(n_blocks * block_size);
-    store.hessian.resize(per_channel() ? n_blocks * block_size : 0);
-    for (int32_t block = 0; block < n_blocks; ++block) {
-        interrupt.check();
-        load_block(range, block, false, store.gradient.data() + block * block_size);
-        if (per_channel())
-            load_block(range, block, true, store.hessian.data() + block * block_size);
-    }
-}
-
 Blocks Workspace::gradient_blocks(ChannelStore& store, const NodeRange& range) const {
     return {store.gradient.data() + (range.begin - store.range.begin) * lanes,
             store.range.size() * lanes, n_blocks};
@@ -179,7 +83,7 @@ Blocks Workspace::hessian_blocks(ChannelStore& store, const NodeRange& range) co
 }
 
 NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, bool centre,
-                                bool need_sums, bool need_products) {
+                                bool need_sums, bool need_products, ThreadTeam* team) {
     NodeTotals totals;
     totals.n_rows = range.size();
     // Sums in float64 need no help, and keep their last digits without it.
@@ -191,7 +95,7 @@ NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, boo
         summarise_centred(range, *store, need_sums, totals);
         return totals;
     } else {
-        summarise_dense(range, store, totals);
+        summarise_dense(range, store, team, totals);
     }
     if (centres)
         centre_channels(range, *store, totals);
@@ -223,7 +127,7 @@ void Workspace::summarise_centred(const NodeRange& range, ChannelStore& store, b
          range.size(), totals.weight, kRoundingShare});
 }
 
-void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
+void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store, ThreadTeam* team,
                                 NodeTotals& totals) const {
     const int64_t n = range.size();
     const bool unit = channels.policy == HessianPolicy::unit;
@@ -232,31 +136,37 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store,
     totals.gradient.resize(width);
     totals.mean.assign(width, 0.0f);
     const Blocks g = store ? gradient_blocks(*store, range) : Blocks{};
-    float chunk[kChunk * 16];
-    double sum[16], square[16];
-    for (int32_t block = 0; block < n_blocks; ++block) {
+    std::vector<double> squares(width);
+    auto sum_block = [&](int64_t block, int) {
         if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
-        std::fill_n(sum, 16, 0.0);
-        std::fill_n(square, 16, 0.0);
+        float chunk[kChunk * 16];
+        double sum[16] = {}, square[16] = {};
         for (int64_t begin = 0; begin < n; begin += kChunk) {
             const int64_t end = std::min(n, begin + kChunk);
             const float* values = chunk;
             if (store)
                 values = g.data + block * g.block_stride + begin * lanes;
             else
-                load_block({range.begin + begin, range.begin + end}, block, false, chunk);
+                load_block({range.begin + begin, range.begin + end}, static_cast<int32_t>(block),
+                           false, chunk);
             const float* const row_weights = unit ? nullptr : weights.data() + range.begin + begin;
             with_lanes(lanes, [&](auto width) {
                 add_moments<decltype(width)::value>(values, row_weights, end - begin, sum, square);
             });
         }
-        for (int k = 0; k < lanes; ++k) {
-            totals.gradient[block * lanes + k] = sum[k];
-            totals.norm += sum[k] * sum[k];
-            totals.impurity += deviations(square[k], sum[k] * sum[k] / totals.weight);
-            if (params.l2_regularization == 0.0)
-                totals.mean[block * lanes + k] = static_cast<float>(sum[k] / totals.weight);
-        }
+        std::copy_n(sum, lanes, totals.gradient.data() + block * lanes);
+        std::copy_n(square, lanes, squares.data() + block * lanes);
+    };
+    if (team)
+        team->parallel_for(n_blocks, sum_block);
+    else
+        for (int32_t block = 0; block < n_blocks; ++block) sum_block(block, 0);
+    for (size_t k = 0; k < width; ++k) {
+        const double sum = totals.gradient[k];
+        totals.norm += sum * sum;
+        totals.impurity += deviations(squares[k], sum * sum / totals.weight);
+        if (params.l2_regularization == 0.0)
+            totals.mean[k] = static_cast<float>(sum / totals.weight);
     }
     totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
 }

@@ -118,6 +118,8 @@ class Workspace {
     // out [position][lane]. hessian: the weights instead of the gradients; per channel only.
     void load(const NodeRange& range, ChannelStore& store) const;
     void load_block(const NodeRange& range, int32_t block, bool hessian, float* out) const;
+    // Several blocks of gradients from `first` on, row by row where they come as they are.
+    void load_blocks(const NodeRange& range, const Blocks& out, int32_t first) const;
     Blocks gradient_blocks(ChannelStore& store, const NodeRange& range) const;
     Blocks hessian_blocks(ChannelStore& store, const NodeRange& range) const;
 
@@ -132,9 +134,9 @@ class Workspace {
     // mean from its channels, so that float32 sums stay exact in deep nodes; only without
     // regularisation, where the criterion does not change. `need_sums`: the criterion needs
     // gradient and mean, be they zero. `need_products`: fill `products` where the channels are not
-    // centred. Not for sparse labels (see IncrementalSearch).
+    // centred. Not for sparse labels (see IncrementalSearch). team: null within a parallel region.
     NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre, bool need_sums,
-                         bool need_products);
+                         bool need_products, ThreadTeam* team);
 
     // Stable partition of the range by the split; returns the first position of the right child.
     // store: may be null.
@@ -153,7 +155,10 @@ class Workspace {
 
     template <typename T>
     void load_values(const T* values, const NodeRange& range, int32_t block, float* out) const;
-    void summarise_dense(const NodeRange& range, ChannelStore* store, NodeTotals& totals) const;
+    // Whether channels are columns of the source in their order, neither scaled nor weighted.
+    bool is_plain() const;
+    void summarise_dense(const NodeRange& range, ChannelStore* store, ThreadTeam* team,
+                         NodeTotals& totals) const;
     // As both of them together, in one go.
     void summarise_centred(const NodeRange& range, ChannelStore& store, bool need_sums,
                            NodeTotals& totals) const;

@@ -114,3 +114,16 @@ def test_instruction_sets_agree_on_a_large_tree(double_precision, restored_instr
 def test_an_unknown_instruction_set_changes_nothing(restored_instruction_set):
     assert not _core.use_instruction_set("abacus")
     assert _core.instruction_set() == restored_instruction_set
+
+
+@pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+def test_large_nodes_of_several_blocks_are_split_at_the_best_places(
+    weights, name, restored_instruction_set
+):
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    problem = numeric_problem(5_000, 5, 20, weights=weights, missing=True, seed=11)
+    tree = problem.grow(max_depth=2)
+    assert_agrees(tree, problem, max_depth=2)
+    assert_identical(problem.grow(max_depth=2, n_threads=3), tree)

@@ -54,6 +54,21 @@ def test_every_instruction_set_walks_groups_alike(
         assert_agrees(problem.grow(ordered=ordered, max_depth=4), problem, max_depth=4)
 
 
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("n_channels", [1, 16, 60])
+def test_long_groups_are_walked_code_by_code(n_channels, weights, name, restored_instruction_set):
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    rng = np.random.default_rng(9)
+    X = rng.integers([2, 9, 9, 25, 40], size=(900, 5)).astype(float)
+    X[rng.random(900) < 0.2, 2] = np.nan
+    X[rng.random(900) < 0.9, 3] = np.nan
+    problem = make_problem(X, make_values(np.nan_to_num(X), n_channels, 4), weights=weights)
+    settings = {"max_depth": 3, "min_samples_leaf": 15}
+    assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+
+
 def test_some_of_the_rows_do_without_orders():
     problem = numeric_problem(600, 6, 4, missing=True, seed=5)
     rows = problem.all_rows[::2].copy()

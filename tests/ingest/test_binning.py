@@ -245,6 +245,24 @@ def test_a_feature_is_listed_if_at_most_a_fifth_differs_from_its_commonest_code(
     assert_array_equal(code_matrix(binned), naive_codes(binned, X))
 
 
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_minority_of_such_features_is_not_listed_unless_rows_cannot_be_ordered(as_sparse):
+    def n_listed(X, max_bins=255, n_categories=0):
+        is_categorical = np.arange(X.shape[1]) < (n_categories > 0)
+        encoded = sparse.csr_array(X) if as_sparse else X
+        categories = np.where(is_categorical, n_categories, 0)
+        binned = bin_features(encoded, is_categorical, categories, max_bins)
+        assert_array_equal(code_matrix(binned), naive_codes(binned, X))
+        return binned.sparse_features.size
+
+    X = np.column_stack([np.arange(20) % 2, np.arange(20), np.arange(20) == 3, np.zeros(20)])
+    assert n_listed(X) == 0  # two of four
+    assert n_listed(X[:, 1:]) == 2  # two of three
+    assert n_listed(X, max_bins=None) == 2
+    assert n_listed(X, n_categories=2) == 2
+    assert n_listed(np.tile(X, (1639, 1))) == 2  # 32,780 rows
+
+
 @pytest.mark.parametrize("max_bins", [None, 255])
 def test_missing_is_the_largest_dense_code(max_bins):
     X = np.array([[1.0], [2.0], [NAN], [3.0]])

@@ -65,35 +65,39 @@ struct ListFactorTask {
     float* factors = nullptr;    // OUT (n_entries,)
 };
 
-// Prefix sums over such a list: norms[i] = |A_i|^2, A_i the sum over `initial` and entries 0..i.
+// Prefix sums over such a list: norms[i] = |A_i|^2, A_i the sum over entries 0..i.
 struct ListWalkTask {
     Blocks gradient;                    // IN
     const uint32_t* entries = nullptr;  // IN (n_entries,)
     int64_t n_entries = 0;
-    const uint32_t* initial = nullptr;  // IN entries that belong to every prefix
-    int64_t n_initial = 0;
     float* norms = nullptr;  // OUT (n_entries,), with room for 3 more
 };
 
-// The same for lists of one length in which several entries have one code: norms only where the
-// code changes behind an entry, which is read past the end. Cut j is before entry ends[j].
+// The same for one or two lists in which several entries have one code: norms only where the code
+// changes behind an entry, which is read past the end. Cut j is before entry ends[j]. Where a
+// list has missing rows, which come last, `norms` is for those on the right, and `with_missing`
+// for all cuts but the last, which parts them from the values, with them on the left.
 constexpr int kMostLists = 2, kMostGroupBlocks = 4;
 constexpr int64_t kMostGroups = 256;
+// Rows to a code from which on one block of a single list is added up group by group, which is
+// then quicker than two lists at once.
+constexpr int64_t kLongGroupOfBlock = 24;
 struct GroupWalkTask {
     Blocks gradient;                           // IN
     int n_lists = 0;                           // 1 or 2
     const uint32_t* entries[kMostLists] = {};  // IN (n_entries + 1,) each
     int64_t n_entries = 0;
-    const uint32_t* initial = nullptr;  // IN entries that belong to every prefix of one list
-    int64_t n_initial = 0;
+    const uint32_t* missing[kMostLists] = {};  // IN (n_missing,) each
+    int64_t n_missing[kMostLists] = {};
     // scratch (kMostGroupBlocks * (kMostGroups + 4) * lanes,), aligned
     float* sums = nullptr;
-    float* norms[kMostLists] = {};    // OUT (kMostGroups,) each
-    uint32_t* ends[kMostLists] = {};  // OUT (kMostGroups,) each
-    int64_t n_cuts[kMostLists] = {};  // OUT
+    float* norms[kMostLists] = {};         // OUT (kMostGroups,) each
+    float* with_missing[kMostLists] = {};  // OUT (kMostGroups,) each
+    uint32_t* ends[kMostLists] = {};       // OUT (kMostGroups,) each
+    int64_t n_cuts[kMostLists] = {};       // OUT
 };
 
-// The same for two lists of one length, without `initial`: their sums do not wait for each other.
+// The same for two lists of one length: their sums do not wait for each other.
 struct PairWalkTask {
     Blocks gradient;                  // IN
     const uint32_t* entries[2] = {};  // IN (n_entries,) each
@@ -108,6 +112,15 @@ struct ListBestTask {
     const float* norms = nullptr;       // IN
     const float* factors = nullptr;     // IN
     int64_t begin = 0, end = 0;
+};
+
+// The cut with the largest norms[j] * factors[ends[j] - 1], j in [first, last), the first of equal
+// ones; -1 if none is at least 0.
+struct GroupBestTask {
+    const uint32_t* ends = nullptr;  // IN
+    const float* norms = nullptr;    // IN
+    const float* factors = nullptr;  // IN
+    int64_t first = 0, last = 0;
 };
 
 // norms[subset] = |sum of the rows in the subset|^2 for all subsets of the first n_rows - 1 rows;
@@ -130,7 +143,8 @@ struct ProductTask {
 // Moves the entries of the left child to the front, the others behind them, both in order.
 // moves[row]: the row's place in its child, plus kRightChild if it goes right.
 struct ListSplitTask {
-    uint32_t* entries = nullptr;  // IN OUT
+    const uint32_t* source = nullptr;  // IN, may be `entries`
+    uint32_t* entries = nullptr;       // OUT
     int64_t n_entries = 0;
     const uint16_t* moves = nullptr;  // IN, with room for one more
     uint32_t* spill = nullptr;        // scratch (n_entries + 16,)
@@ -151,7 +165,9 @@ struct WeightedWalkTask {
 struct HistogramTask {
     const float* gradient = nullptr;  // IN [row][lanes], one block, node order
     const uint8_t* codes[4] = {};     // IN per lane: code of row r at codes[lane][r * 4]
-    const int32_t* rows = nullptr;    // IN (n_rows,) original row of each node row
+    // IN (n_rows,) original row of each node row; null: codes are in node order, and the four
+    // lanes beside each other
+    const int32_t* rows = nullptr;
     int64_t n_rows = 0;
     float* histogram = nullptr;  // OUT, zeroed by the caller [4][256][lanes]
 };
@@ -313,6 +329,7 @@ struct Kernels {
     void (*walk_groups)(GroupWalkTask&);
     void (*walk_pair)(const PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
+    int64_t (*best_of_groups)(const GroupBestTask&);
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
     void (*row_products)(const ProductTask&);

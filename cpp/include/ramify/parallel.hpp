@@ -1,6 +1,8 @@
 // The one place that starts threads: a team that runs numbered blocks, and the flag that stops it.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -45,27 +47,93 @@ class Interrupt {
     std::atomic<bool> stop_{false};
 };
 
-// Workers live as long as the team. Blocks are fixed by the caller, so that what is computed
-// does not depend on the number of threads; only who computes it does. A body must not call
-// parallel_for of its own team.
+// Threads that wait for work from one team after the other: a team may live for a millisecond
+// only, less than it takes to start a thread and to find it a processor of its own. They never
+// end; a process that was forked from this one has none of them and starts anew.
+class WorkerPool {
+  public:
+    class Worker {
+      public:
+        Worker() : thread_([this] { work(); }) { thread_.detach(); }
+        void call(std::function<void()> job) {
+            {
+                std::lock_guard<std::mutex> lock(mutex_);
+                job_ = std::move(job);
+            }
+            wake_.notify_one();
+        }
+
+      private:
+        void work() {
+            while (true) {
+                std::function<void()> job;
+                {
+                    std::unique_lock<std::mutex> lock(mutex_);
+                    wake_.wait(lock, [this] { return job_ != nullptr; });
+                    job.swap(job_);
+                }
+                job();
+            }
+        }
+        std::mutex mutex_;
+        std::condition_variable wake_;
+        std::function<void()> job_;
+        std::thread thread_;  // the last to be made: it uses all others
+    };
+
+    // Threads may outlive everything that ends with the program, so the pool is never destroyed.
+    static WorkerPool& of_process() {
+        static std::atomic<WorkerPool*> known{nullptr};
+        WorkerPool* pool = known.load();
+        if (pool && pool->process_ == getpid()) return *pool;
+        WorkerPool* const fresh = new WorkerPool;
+        if (known.compare_exchange_strong(pool, fresh)) return *fresh;
+        delete fresh;  // another thread was quicker
+        return *pool;
+    }
+    // Throws std::system_error where the system refuses to start another thread.
+    Worker* take() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (idle_.empty()) return new Worker;
+        Worker* const worker = idle_.back();
+        idle_.pop_back();
+        return worker;
+    }
+    void give_back(Worker* worker) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        idle_.push_back(worker);
+    }
+
+  private:
+    const pid_t process_ = getpid();
+    std::mutex mutex_;
+    std::vector<Worker*> idle_;
+};
+
+// Workers belong to the team as long as it lives. Blocks are fixed by the caller, so that what is
+// computed does not depend on the number of threads; only who computes it does. A body must not
+// call parallel_for of its own team.
 class ThreadTeam {
   public:
     // The team is smaller than n_threads where the system refuses to start more.
-    ThreadTeam(int n_threads, Interrupt& interrupt) : interrupt_(interrupt) {
+    ThreadTeam(int n_threads, Interrupt& interrupt)
+        : interrupt_(interrupt),
+          can_spin_(n_threads <= static_cast<int>(std::thread::hardware_concurrency())) {
         workers_.reserve(n_threads);
         try {
-            for (int id = 1; id < n_threads; ++id) workers_.emplace_back([this, id] { work(id); });
+            for (int id = 1; id < n_threads; ++id) workers_.push_back(pool_.take());
         } catch (const std::system_error&) {
         }
         n_threads_ = static_cast<int>(workers_.size()) + 1;
+        n_at_work_ = n_threads_ - 1;
+        for (int id = 1; id < n_threads_; ++id) workers_[id - 1]->call([this, id] { work(id); });
     }
     ~ThreadTeam() {
-        {
-            std::lock_guard<std::mutex> lock(mutex_);
-            closing_ = true;
-        }
+        std::unique_lock<std::mutex> lock(mutex_);
+        closing_ = true;
         wake_.notify_all();
-        for (auto& worker : workers_) worker.join();
+        done_.wait(lock, [this] { return n_at_work_ == 0; });
+        for (WorkerPool::Worker* worker : workers_) pool_.give_back(worker);
     }
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -93,12 +161,33 @@ class ThreadTeam {
         }
         wake_.notify_all();
         run_blocks(0);
+        wait_briefly([this] { return running_.load() == 0; });
         std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [this] { return running_ == 0; });
+        done_.wait(lock, [this] { return running_.load() == 0; });
         if (error_) std::rethrow_exception(error_);
     }
 
   private:
+    // Nodes follow each other within microseconds, and waking a thread takes tens of them: look
+    // for a while before going to sleep, unless threads would have to take turns.
+    template <typename Ready>
+    void wait_briefly(Ready&& ready) const {
+        constexpr auto kPatience = std::chrono::microseconds(100);
+        constexpr int kLooksPerClock = 16;
+        if (!can_spin_) return;
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (std::chrono::steady_clock::now() < end)
+            for (int i = 0; i < kLooksPerClock; ++i) {
+                if (ready()) return;
+                relax();
+            }
+    }
+    static void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+
     void run_blocks(int id) {
         try {
             for (int64_t block; (block = next_.fetch_add(1)) < n_blocks_;) {
@@ -114,32 +203,41 @@ class ThreadTeam {
     void work(int id) {
         uint64_t seen = 0;
         while (true) {
+            auto is_called = [&] { return closing_.load() || generation_.load() != seen; };
+            wait_briefly(is_called);
             {
                 std::unique_lock<std::mutex> lock(mutex_);
-                wake_.wait(lock, [&] { return closing_ || generation_ != seen; });
-                if (closing_) return;
+                wake_.wait(lock, is_called);
+                if (closing_) {
+                    // Under the lock: the team is gone as soon as it knows.
+                    if (--n_at_work_ == 0) done_.notify_one();
+                    return;
+                }
                 seen = generation_;
             }
             run_blocks(id);
             {
                 std::lock_guard<std::mutex> lock(mutex_);
                 --running_;
+                done_.notify_one();
             }
-            done_.notify_one();
         }
     }
 
     Interrupt& interrupt_;
+    const bool can_spin_;
     int n_threads_ = 1;
-    std::vector<std::thread> workers_;
+    WorkerPool& pool_ = WorkerPool::of_process();
+    std::vector<WorkerPool::Worker*> workers_;
+    int n_at_work_ = 0;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     const std::function<void(int64_t, int)>* body_ = nullptr;
     int64_t n_blocks_ = 0;
     std::atomic<int64_t> next_{0};
-    int running_ = 0;
-    uint64_t generation_ = 0;
-    bool closing_ = false;
+    std::atomic<int> running_{0};
+    std::atomic<uint64_t> generation_{0};
+    std::atomic<bool> closing_{false};
     std::exception_ptr error_;
 };
 

@@ -17,6 +17,9 @@ MISSING_U32 = 2**32 - 1
 NUMERIC = -1
 #: A feature is stored sparse if at most this share of rows differs from its commonest code.
 SPARSE_SHARE = 0.2
+
+#: Up to this many rows are kept in the order of every dense feature.
+MOST_ORDERED_ROWS = 32_768
 #: Dense features are stored in tiles of this many, as [tile][row][lane].
 TILE = 4
 
@@ -131,6 +134,28 @@ def is_stored_sparse(
     """
     few_differ = n_rows - n_default <= SPARSE_SHARE * n_rows
     return few_differ | (n_bins > MISSING_U8) if max_bins is not None else few_differ
+
+
+def without_few_lists(
+    is_listed: NDArray[np.bool_], n_rows: int, categories: NDArray[Any], max_bins: int | None
+) -> NDArray[np.bool_]:
+    """Tell which features are listed after all: none where most are not.
+
+    Boosted trees then find all rows in the order of every feature, which is quicker than two ways
+    of storage in one tree.
+
+    Parameters
+    ----------
+    is_listed : ndarray of shape (n_features,), bool
+    n_rows : int
+    categories : ndarray of shape (n_features,)
+        Number of categories, NUMERIC for numeric features.
+    max_bins : int or None
+    """
+    can_be_ordered = max_bins is not None and n_rows <= MOST_ORDERED_ROWS
+    if can_be_ordered and (categories == NUMERIC).all() and 2 * is_listed.sum() <= is_listed.size:
+        return np.zeros_like(is_listed)
+    return is_listed
 
 
 def dense_dtype(max_bins: int | None) -> Any:

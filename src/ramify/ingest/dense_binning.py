@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from ramify.ingest.binned import (
     assemble,
     dense_dtype,
     is_stored_sparse,
+    without_few_lists,
 )
 from ramify.ingest.quantiles import cut_into_bins
 
@@ -96,6 +97,9 @@ def bin_dense(
     is_sparse = np.zeros(n_features, dtype=np.bool_)
     is_sparse[pairs.features] = pairs.is_sparse
     is_sparse[others] = [column.is_sparse for column in columns]
+    is_sparse = without_few_lists(is_sparse, n_rows, categories, max_bins)
+    pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
+    columns = [replace(column, is_sparse=bool(is_sparse[f])) for f, column in zip(others, columns)]
     dense = np.flatnonzero(~is_sparse).astype(np.int32)
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
     if dense.size:

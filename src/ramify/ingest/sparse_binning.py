@@ -24,6 +24,7 @@ from ramify.ingest.binned import (
     dense_dtype,
     is_stored_sparse,
     tile_columns,
+    without_few_lists,
 )
 from ramify.ingest.quantiles import cut_into_bins
 
@@ -75,6 +76,7 @@ def bin_sparse(encoded: Sparse, categories: NDArray[Any], max_bins: int | None) 
     code_of = np.append(local_bin, MISSING_U32)
     codes, zero_code = code_of[distinct.of_entry], code_of[distinct.of_zero]
     is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
+    is_listed = without_few_lists(is_listed, n_rows, categories, max_bins)
     has_implicit = distinct.of_zero >= 0
     lists_zeros = is_listed & has_implicit & (zero_code != default)
 
