@@ -19,7 +19,7 @@ constexpr int64_t kHistogramMinDrawnRows = 1024;
 // Features that one thread searches at a time where a node is searched by all threads.
 constexpr int64_t kBatchFeatures = 32;
 // Channels of a large node that are loaded together, so that a row is read once for all of them.
-constexpr int64_t kMostLoadedBytes = int64_t{16} << 20;
+constexpr int64_t kMostLoadedBytes = int64_t{4} << 20;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 // Lists that one thread searches or splits at a time; they are taken in pairs.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -110,30 +111,30 @@ class WorkerPool {
     std::vector<Worker*> idle_;
 };
 
-// Workers belong to the team as long as it lives. Blocks are fixed by the caller, so that what is
-// computed does not depend on the number of threads; only who computes it does. A body must not
-// call parallel_for of its own team.
+// Blocks are fixed by the caller, so that what is computed does not depend on the number of
+// threads; only who computes it does. A body must not call parallel_for of its own team.
 class ThreadTeam {
   public:
     // The team is smaller than n_threads where the system refuses to start more.
     ThreadTeam(int n_threads, Interrupt& interrupt)
-        : interrupt_(interrupt),
-          can_spin_(n_threads <= static_cast<int>(std::thread::hardware_concurrency())) {
+        : interrupt_(interrupt), state_(std::make_shared<State>()) {
+        state_->can_spin = n_threads <= static_cast<int>(std::thread::hardware_concurrency());
         workers_.reserve(n_threads);
         try {
             for (int id = 1; id < n_threads; ++id) workers_.push_back(pool_.take());
         } catch (const std::system_error&) {
         }
         n_threads_ = static_cast<int>(workers_.size()) + 1;
-        n_at_work_ = n_threads_ - 1;
-        for (int id = 1; id < n_threads_; ++id) workers_[id - 1]->call([this, id] { work(id); });
     }
+    // Waits for nobody: workers that sleep find out when they wake up.
     ~ThreadTeam() {
-        std::unique_lock<std::mutex> lock(mutex_);
-        closing_ = true;
-        wake_.notify_all();
-        done_.wait(lock, [this] { return n_at_work_ == 0; });
-        for (WorkerPool::Worker* worker : workers_) pool_.give_back(worker);
+        if (!has_begun_)
+            for (WorkerPool::Worker* worker : workers_) pool_.give_back(worker);
+        {
+            std::lock_guard<std::mutex> lock(state_->mutex);
+            state_->closing = true;
+        }
+        state_->wake.notify_all();
     }
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -150,95 +151,114 @@ class ThreadTeam {
             }
             return;
         }
+        State& state = *state_;
         {
-            std::lock_guard<std::mutex> lock(mutex_);
-            body_ = &body;
-            n_blocks_ = n_blocks;
-            next_.store(0);
-            running_ = n_threads_ - 1;
-            error_ = nullptr;
-            ++generation_;
+            std::lock_guard<std::mutex> lock(state.mutex);
+            state.body = &body;
+            state.interrupt = &interrupt_;
+            state.n_blocks = n_blocks;
+            state.next.store(0);
+            state.error = nullptr;
+            state.is_open = true;
+            ++state.generation;
         }
-        wake_.notify_all();
-        run_blocks(0);
-        wait_briefly([this] { return running_.load() == 0; });
-        std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [this] { return running_.load() == 0; });
-        if (error_) std::rethrow_exception(error_);
+        if (has_begun_)
+            state.wake.notify_all();
+        else
+            begin();
+        state.run_blocks(0);
+        state.wait_briefly([&] { return state.running.load() == 0; });
+        std::unique_lock<std::mutex> lock(state.mutex);
+        state.is_open = false;  // those who have not woken up yet are not waited for
+        state.done.wait(lock, [&] { return state.running.load() == 0; });
+        if (state.error) std::rethrow_exception(state.error);
     }
 
   private:
-    // Nodes follow each other within microseconds, and waking a thread takes tens of them: look
-    // for a while before going to sleep, unless threads would have to take turns.
-    template <typename Ready>
-    void wait_briefly(Ready&& ready) const {
-        constexpr auto kPatience = std::chrono::microseconds(100);
-        constexpr int kLooksPerClock = 16;
-        if (!can_spin_) return;
-        const auto end = std::chrono::steady_clock::now() + kPatience;
-        while (std::chrono::steady_clock::now() < end)
-            for (int i = 0; i < kLooksPerClock; ++i) {
-                if (ready()) return;
-                relax();
-            }
-    }
-    static void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
-    }
+    // What workers share with the team, and keep while they sleep.
+    struct State {
+        bool can_spin = false;
+        std::mutex mutex;
+        std::condition_variable wake, done;
+        const std::function<void(int64_t, int)>* body = nullptr;
+        Interrupt* interrupt = nullptr;
+        int64_t n_blocks = 0;
+        std::atomic<int64_t> next{0};
+        std::atomic<int> running{0};  // workers that take blocks
+        std::atomic<uint64_t> generation{0};
+        std::atomic<bool> closing{false};
+        bool is_open = false;
+        std::exception_ptr error;
 
-    void run_blocks(int id) {
-        try {
-            for (int64_t block; (block = next_.fetch_add(1)) < n_blocks_;) {
-                interrupt_.check();
-                (*body_)(block, id);
-            }
-        } catch (...) {
-            std::lock_guard<std::mutex> lock(mutex_);
-            if (!error_) error_ = std::current_exception();
-            next_.store(n_blocks_);
-        }
-    }
-    void work(int id) {
-        uint64_t seen = 0;
-        while (true) {
-            auto is_called = [&] { return closing_.load() || generation_.load() != seen; };
-            wait_briefly(is_called);
-            {
-                std::unique_lock<std::mutex> lock(mutex_);
-                wake_.wait(lock, is_called);
-                if (closing_) {
-                    // Under the lock: the team is gone as soon as it knows.
-                    if (--n_at_work_ == 0) done_.notify_one();
-                    return;
+        // Nodes follow each other within microseconds, and waking a thread takes tens of them:
+        // look for a while before going to sleep, unless threads would have to take turns.
+        template <typename Ready>
+        void wait_briefly(Ready&& ready) const {
+            constexpr auto kPatience = std::chrono::microseconds(100);
+            constexpr int kLooksPerClock = 16;
+            if (!can_spin) return;
+            const auto end = std::chrono::steady_clock::now() + kPatience;
+            while (std::chrono::steady_clock::now() < end)
+                for (int i = 0; i < kLooksPerClock; ++i) {
+                    if (ready()) return;
+                    relax();
                 }
-                seen = generation_;
+        }
+        static void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+#endif
+        }
+
+        void run_blocks(int id) {
+            try {
+                for (int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
+                    interrupt->check();
+                    (*body)(block, id);
+                }
+            } catch (...) {
+                std::lock_guard<std::mutex> lock(mutex);
+                if (!error) error = std::current_exception();
+                next.store(n_blocks);
             }
-            run_blocks(id);
-            {
-                std::lock_guard<std::mutex> lock(mutex_);
-                --running_;
-                done_.notify_one();
+        }
+        void work(int id) {
+            uint64_t seen = 0;
+            while (true) {
+                auto is_called = [&] { return closing.load() || generation.load() != seen; };
+                wait_briefly(is_called);
+                {
+                    std::unique_lock<std::mutex> lock(mutex);
+                    wake.wait(lock, is_called);
+                    if (closing) return;
+                    seen = generation;
+                    if (!is_open) continue;
+                    ++running;
+                }
+                run_blocks(id);
+                std::lock_guard<std::mutex> lock(mutex);
+                if (--running == 0) done.notify_one();
             }
+        }
+    };
+
+    void begin() {
+        has_begun_ = true;
+        for (int id = 1; id < n_threads_; ++id) {
+            WorkerPool::Worker* const worker = workers_[id - 1];
+            worker->call([state = state_, id, worker, &pool = pool_] {
+                state->work(id);
+                pool.give_back(worker);
+            });
         }
     }
 
     Interrupt& interrupt_;
-    const bool can_spin_;
-    int n_threads_ = 1;
     WorkerPool& pool_ = WorkerPool::of_process();
+    std::shared_ptr<State> state_;
+    int n_threads_ = 1;
+    bool has_begun_ = false;
     std::vector<WorkerPool::Worker*> workers_;
-    int n_at_work_ = 0;
-    std::mutex mutex_;
-    std::condition_variable wake_, done_;
-    const std::function<void(int64_t, int)>* body_ = nullptr;
-    int64_t n_blocks_ = 0;
-    std::atomic<int64_t> next_{0};
-    std::atomic<int> running_{0};
-    std::atomic<uint64_t> generation_{0};
-    std::atomic<bool> closing_{false};
-    std::exception_ptr error_;
 };
 
 }  // namespace ramify
