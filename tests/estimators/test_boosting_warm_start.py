@@ -1,6 +1,7 @@
 """Going on with a boosted model, and fits that do not come to their end."""
 
 import _thread
+import signal
 import threading
 
 import numpy as np
@@ -206,6 +207,15 @@ def test_a_first_fit_that_fails_leaves_nothing_fitted():
     assert not [name for name in vars(model) if name.endswith("_") or name.startswith("_")]
 
 
+@pytest.fixture
+def heeded_interrupts():
+    """Let Ctrl-C raise KeyboardInterrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_an_interrupted_fit_leaves_the_model_as_it_was():
     model = BoostingRegressor(n_estimators=5, projection=None, random_state=0).fit(X, Y)
     predicted = model.predict(X)
