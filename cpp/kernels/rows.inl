@@ -132,28 +132,6 @@ Doubles<N> subtract(float* g, const float* weights, int64_t n, const Lanes<N>& m
     return squares;
 }
 
-// Sums of a few rows in float32 are added up in double precision; two of them do not wait for each
-// other.
-template <int N>
-Doubles<N> sum_rows(const float* g, int64_t n) {
-    constexpr int64_t kFewRows = 16;
-    Doubles<N> sum = Doubles<N>::zero();
-    alignas(64) float values[N];
-    for (int64_t begin = 0; begin < n; begin += kFewRows) {
-        const int64_t end = begin + kFewRows < n ? begin + kFewRows : n;
-        Lanes<N> even = Lanes<N>::zero(), odd = Lanes<N>::zero();
-        int64_t i = begin;
-        for (; i + 2 <= end; i += 2) {
-            even = even + Lanes<N>::load(g + i * N);
-            odd = odd + Lanes<N>::load(g + (i + 1) * N);
-        }
-        if (i < end) even = even + Lanes<N>::load(g + i * N);
-        (even + odd).store(values);
-        sum.add(Doubles<N>::load(values));
-    }
-    return sum;
-}
-
 // Squares of what is left after centring, rather than the difference of squares and squared sum,
 // which would lose the digits that matter in a node of nearly equal rows.
 template <int N>
@@ -162,7 +140,15 @@ double centre(const CentreTask& task) {
     double result = 0.0;
     for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
         float* const g = task.gradient.data + block * task.gradient.block_stride;
-        Doubles<N> mean = sum_rows<N>(g, n);
+        // Two running sums do not wait for each other.
+        Doubles<N> mean = Doubles<N>::zero(), odd = Doubles<N>::zero();
+        int64_t i = 0;
+        for (; i + 2 <= n; i += 2) {
+            mean.add(Doubles<N>::load(g + i * N));
+            odd.add(Doubles<N>::load(g + (i + 1) * N));
+        }
+        if (i < n) mean.add(Doubles<N>::load(g + i * N));
+        mean.add(odd);
         mean.multiply(1.0 / task.weight);
         const Doubles<N> squares = task.weights
                                        ? subtract<N, true>(g, task.weights, n, mean.narrowed())

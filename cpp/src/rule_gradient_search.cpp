@@ -34,11 +34,11 @@ class GradientScorer {
         spans_.clear();
         sums_.assign(rows_.width(), 0.0);
         total_ = rows_.total;
-        vectors_.assign(14 * block_, 0.0);
+        vectors_.assign(15 * block_, 0.0);
         double* next = vectors_.data();
         for (double** v : {&start_[0], &start_[1], &gradient_, &diagonal_, &inverse_, &bound_,
                            &residual_, &direction_, &product_, &other_product_, &x_, &head_sum_,
-                           &head_product_, &head_total_}) {
+                           &head_product_, &head_total_, &fresh_}) {
             *v = next;
             next += block_;
         }
@@ -90,6 +90,10 @@ class GradientScorer {
         if (!set_system() || !may_win()) return;
         double gain = 0.0;
         if (!solve(start_[complement], gain) || !(gain > best_.gain * kBetter)) return;
+        // Which thresholds were given up before depends on other threads, and the last digits on
+        // that; what is kept must not.
+        std::copy_n(rows_.solution.data(), block_, fresh_);
+        if (!solve(fresh_, gain)) return;
         best_.gain = gain;
         best_.op = op;
         best_.group = group;
@@ -225,6 +229,7 @@ class GradientScorer {
     double *gradient_, *diagonal_, *inverse_, *bound_;
     double *residual_, *direction_, *product_, *other_product_, *x_;
     double *head_sum_, *head_product_, *head_total_;  // products with the head as it is
+    double* fresh_;                                   // where a solution that is kept starts from
 };
 
 }  // namespace

@@ -13,10 +13,12 @@ from ramify import RandomForestRegressor
 
 #: Single trees take seconds and the forest minutes: only an answered signal ends it soon.
 LONG_FIT = """
+import signal
 import sys
 import numpy as np
 import ramify
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 60)).astype(np.float32)
 Y = rng.normal(size=(20_000, 64))

@@ -63,7 +63,7 @@ def test_every_step_of_the_length_of_errors_lowers_it_without_shrinkage(labels):
 def test_heads_have_their_size_even_without_a_condition(parameters, sizes):
     Y = make_multilabel(n_samples=50, n_labels=4, random_state=0)[1]
     with pytest.warns(UserWarning, match="None of 5 rules found a condition"):
-        model = RuleClassifier(n_rules=5, **parameters).fit(np.zeros((50, 2)), Y)
+        model = RuleClassifier(n_rules=5, random_state=0, **parameters).fit(np.zeros((50, 2)), Y)
     assert set(np.diff(model._rules.head_offsets)[1:].tolist()) == sizes
     assert model.n_rules_ > 2
 
