@@ -173,6 +173,17 @@ GrownTree grow_sparse(const Binned& binned, int64_t n_channels, const Vector<int
     return grow(binned, channels, rows, params);
 }
 
+void write_split(const TreeNode& node, int64_t i, OutVector<int32_t>& feature,
+                 OutVector<double>& threshold, OutVector<int32_t>& right,
+                 OutVector<uint8_t>& missing_left, OutVector<int64_t>& category_offset) {
+    const bool is_leaf = node.feature == kNoFeature;
+    feature.data()[i] = node.feature;
+    threshold.data()[i] = is_leaf ? 0.0 : node.threshold;
+    right.data()[i] = is_leaf ? -1 : node.right;
+    missing_left.data()[i] = !is_leaf && node.missing_left;
+    category_offset.data()[i] = node.category_offset;
+}
+
 void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<double> threshold,
                  OutVector<int32_t> right, OutVector<uint8_t> missing_left,
                  OutVector<int64_t> category_offset, OutVector<int64_t> n_samples,
@@ -184,12 +195,7 @@ void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<do
         require(given == n, "every array must have length n_nodes");
     for (int64_t i = 0; i < n; ++i) {
         const TreeNode& node = tree.nodes[i];
-        const bool is_leaf = node.feature == kNoFeature;
-        feature.data()[i] = node.feature;
-        threshold.data()[i] = is_leaf ? 0.0 : node.threshold;
-        right.data()[i] = is_leaf ? -1 : node.right;
-        missing_left.data()[i] = !is_leaf && node.missing_left;
-        category_offset.data()[i] = node.category_offset;
+        write_split(node, i, feature, threshold, right, missing_left, category_offset);
         n_samples.data()[i] = node.end - node.begin;
         weight.data()[i] = node.weight;
         impurity.data()[i] = node.impurity;
@@ -213,13 +219,8 @@ void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<d
     double total = 0.0;
     for (int64_t i = 0; i < n; ++i) {
         const TreeNode& node = tree.nodes[i];
-        const bool is_leaf = node.feature == kNoFeature;
-        feature.data()[i] = node.feature;
-        threshold.data()[i] = is_leaf ? 0.0 : node.threshold;
-        right.data()[i] = is_leaf ? -1 : node.right;
-        missing_left.data()[i] = !is_leaf && node.missing_left;
-        category_offset.data()[i] = node.category_offset;
-        if (is_leaf) {
+        write_split(node, i, feature, threshold, right, missing_left, category_offset);
+        if (node.feature == kNoFeature) {
             leaf_offsets.data()[leaf++] = node.begin;
             continue;
         }
