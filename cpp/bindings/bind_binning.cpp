@@ -102,9 +102,51 @@ void def_two_values(nb::module_& module) {
                "List the rows that do not have the common value of a feature; count them.");
 }
 
+template <typename Code>
+void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
+           const Vector<int32_t>& place, const Vector<uint32_t>& code,
+           OutVector<int64_t> list_indptr, OutVector<int32_t> slots, OutVector<uint32_t> codes,
+           OutCube<Code> tiles) {
+    SplitTask<Code> task;
+    task.n_rows = length(indptr) - 1;
+    const int64_t n_features = length(place);
+    require_offsets(indptr, length(indices), "indptr");
+    require_range(indices, 0, n_features, "indices");
+    require_length(code, n_features, "code");
+    require_length(list_indptr, task.n_rows + 1, "list_indptr");
+    require_length(codes, length(slots), "codes");
+    require(static_cast<int64_t>(tiles.shape(1)) == task.n_rows && tiles.shape(2) == kTileFeatures,
+            "tiles must have shape (n_tiles, n_rows, 4)");
+    require_range(place, -length(tiles) * kTileFeatures, n_features, "place");
+    int64_t n_listed = 0;
+    for (int64_t e = 0; e < length(indices); ++e) n_listed += place.data()[indices.data()[e]] >= 0;
+    require_length(slots, n_listed, "slots");
+    task.indptr = indptr.data();
+    task.indices = indices.data();
+    task.place = place.data();
+    task.code = code.data();
+    task.list_indptr = list_indptr.data();
+    task.slots = slots.data();
+    task.codes = codes.data();
+    task.tiles = tiles.data();
+    without_gil([&](Interrupt&) { split_entries(task); });
+}
+
+template <typename Code>
+void def_split(nb::module_& module) {
+    module.def("split_entries", &split<Code>, nb::arg("indptr").noconvert(),
+               nb::arg("indices").noconvert(), nb::arg("place").noconvert(),
+               nb::arg("code").noconvert(), nb::arg("list_indptr").noconvert(),
+               nb::arg("slots").noconvert(), nb::arg("codes").noconvert(),
+               nb::arg("tiles").noconvert(),
+               "Split entries by row into lists and tiles of four features.");
+}
+
 }  // namespace
 
 void init_binning(nb::module_& module) {
+    def_split<uint8_t>(module);
+    def_split<uint32_t>(module);
     def_two_values<float>(module);
     def_two_values<double>(module);
     def_encode<float, uint8_t>(module);

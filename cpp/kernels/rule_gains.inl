@@ -62,6 +62,118 @@ double diagonal_gains(const double* sums, const double* total, bool complement, 
     return complement ? sum_of_gains<true>(of, gains) : sum_of_gains<false>(of, gains);
 }
 
+// 1 / x with an error of at most kNearGain of it.
+inline double8 near_inverse(double8 x) {
+#ifdef __AVX512F__
+    return (double8)_mm512_rcp14_pd((__m512d)x);
+#else
+    return all8(1.0) / x;
+#endif
+}
+
+inline double largest_of(double8 v) {
+    double largest = v[0];
+    for (int i = 1; i < kSystems; ++i) largest = v[i] > largest ? v[i] : largest;
+    return largest;
+}
+
+// Gains of sums (G, H) of 8 outputs, up to kNearGain. The least H that counts is no tiny one.
+template <bool HasL1>
+inline double8 near_gains(double8 g, double8 h, double8 dust, double8 l2, double8 l1) {
+    const double8 zero = all8(0.0);
+    if (HasL1) g = soft8(g, l1);
+    const double8 gain = g * g * near_inverse(h + l2);
+    return h > dust ? gain : zero;
+}
+
+typedef double double2 __attribute__((vector_size(16)));
+
+// The sums of two vectors, or their largest numbers, side by side.
+template <bool Largest>
+inline double2 both_of(double8 a, double8 b) {
+    typedef int64_t long8 __attribute__((vector_size(64)));
+    typedef double double4 __attribute__((vector_size(32)));
+    const long8 even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
+    const double8 x = __builtin_shuffle(a, b, even), y = __builtin_shuffle(a, b, odd);
+    const double8 pairs = !Largest ? x + y : x > y ? x : y;
+    double4 halves[2];
+    std::memcpy(halves, &pairs, sizeof halves);
+    const double4 half = !Largest                ? halves[0] + halves[1]
+                         : halves[0] > halves[1] ? halves[0]
+                                                 : halves[1];
+    double2 quarters[2];
+    std::memcpy(quarters, &half, sizeof quarters);
+    return !Largest                    ? quarters[0] + quarters[1]
+           : quarters[0] > quarters[1] ? quarters[0]
+                                       : quarters[1];
+}
+
+// Sums in registers, or in memory where Blocks is 0.
+template <int Blocks, bool Largest, bool HasL1>
+double scan_gains_of(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
+                     int64_t n, int64_t step, double* gains) {
+    const int64_t block = padded(scan.n_outputs), width = 2 * block;
+    constexpr int kKept = Blocks > 0 ? 2 * Blocks : 1;
+    const int blocks = Blocks > 0 ? Blocks : static_cast<int>(block / kSystems);
+    const bool drawn = scan.draws != nullptr;
+    double8 kept[kKept] = {};
+    double2 most = {};
+    if (Blocks == 0) std::memset(scan.sums, 0, width * sizeof(double));
+    const double8 l2 = all8(scan.penalty.l2), l1 = all8(scan.penalty.l1);
+    for (int64_t i = 0; i < n; ++i, offsets += step) {
+        const int64_t begin = offsets[0], end = offsets[1];
+        if (Blocks == 0) {
+            add_rows(scan.values, width, positions + begin, end - begin, scan.draws, scan.sums);
+        } else {
+            for (int64_t r = begin; r < end; ++r) {
+                const double* row = scan.values + positions[r] * width;
+                const double8 times = all8(drawn ? scan.draws[positions[r]] : 1.0);
+                for (int v = 0; v < kKept; ++v) kept[v] += load8(row + v * kSystems) * times;
+            }
+        }
+        double8 here = all8(0.0), there = here;
+        for (int b = 0; b < blocks; ++b) {
+            const int64_t k = b * kSystems;
+            const double8 g = Blocks > 0 ? kept[b] : load8(scan.sums + k);
+            const double8 h = Blocks > 0 ? kept[b + Blocks] : load8(scan.sums + block + k);
+            const double8 dust = load8(scan.dust + k);
+            const double8 gain = near_gains<HasL1>(g, h, dust, l2, l1);
+            const double8 other = near_gains<HasL1>(
+                load8(scan.total + k) - g, load8(scan.total + block + k) - h, dust, l2, l1);
+            here = !Largest ? here + gain : gain > here ? gain : here;
+            there = !Largest ? there + other : other > there ? other : there;
+        }
+        const double2 both = both_of<Largest>(here, there);
+        std::memcpy(gains + 2 * i, &both, sizeof both);
+        most = both > most ? both : most;
+    }
+    return most[0] > most[1] ? most[0] : most[1];
+}
+
+template <bool Largest, bool HasL1>
+double scan_gains_by(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
+                     int64_t n, int64_t step, double* gains) {
+    switch (padded(scan.n_outputs) / kSystems) {
+        case 1:
+            return scan_gains_of<1, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+        case 2:
+            return scan_gains_of<2, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+        case 3:
+            return scan_gains_of<3, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+        default:
+            return scan_gains_of<0, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+    }
+}
+
+double scan_gains(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
+                  int64_t n, int64_t step, bool largest, double* gains) {
+    const bool has_l1 = scan.penalty.l1 > 0.0;
+    auto* const by = largest  ? (has_l1 ? &scan_gains_by<true, true> : &scan_gains_by<true, false>)
+                     : has_l1 ? &scan_gains_by<false, true>
+                              : &scan_gains_by<false, false>;
+    return by(scan, positions, offsets, n, step, gains);
+}
+
 template <bool Complement>
 bool any_above(const DiagonalSums& of, double factor, double least) {
     double8 most = all8(-1.0), square, curvature;
@@ -70,9 +182,7 @@ bool any_above(const DiagonalSums& of, double factor, double least) {
         const double8 excess = square * all8(factor) - curvature * all8(least);
         most = excess > most ? excess : most;
     }
-    double largest = most[0];
-    for (int i = 1; i < kSystems; ++i) largest = most[i] > largest ? most[i] : largest;
-    return largest > 0.0;
+    return largest_of(most) > 0.0;
 }
 
 bool any_gain_above(const double* sums, const double* total, bool complement, const double* dust,

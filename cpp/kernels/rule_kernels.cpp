@@ -1,6 +1,10 @@
 // Inner loops of the rule search; compiled once per instruction set (RAMIFY_ISA).
 #include "ramify/rule_kernels.hpp"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include <cmath>
 #include <cstring>
 
@@ -29,8 +33,9 @@ inline double sum_of(double8 v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-#include "rule_gains.inl"
 #include "rule_row_sums.inl"
+// uses add_rows
+#include "rule_gains.inl"
 #include "rule_statistics.inl"
 #include "rule_systems.inl"
 
@@ -38,10 +43,12 @@ inline double sum_of(double8 v) {
 
 const RuleKernels& rule_kernels() {
     static const RuleKernels table = {add_rows,
+                                      weigh_row,
                                       add_triangle,
                                       add_products,
                                       diagonal_gains,
                                       any_gain_above,
+                                      scan_gains,
                                       enter_system,
                                       solve_batch,
                                       note_residual,

@@ -123,3 +123,26 @@ void add_products(const CoupledRows& rows, const int32_t* positions, int64_t n, 
             return add_products_of_many(rows, positions, n, x, gradient, product);
     }
 }
+
+void weigh_row(const double* statistics, int64_t block, double times, double coupling,
+               bool with_bounds, double* row) {
+    for (int64_t k = 0; k < 2 * block; k += kSystems)
+        store8(row + k, load8(statistics + k) * all8(times));
+    if (!with_bounds) return;
+    // coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.
+    const double scale = coupling / times;
+    const double8 zero = all8(0.0), one = all8(1.0);
+    double8 shares = zero;
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 g = load8(row + k), d = load8(row + block + k);
+        const auto counts = d > zero;
+        shares += counts ? g * g / (counts ? d : one) : zero;
+    }
+    const double share = sum_of(shares) * scale;
+    const double8 left = all8(share < 1.0 ? 1.0 - share : 0.0);
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 g = load8(row + k), d = load8(row + block + k);
+        store8(row + 2 * block + k, left * d);
+        store8(row + 3 * block + k, d - all8(scale) * g * g);
+    }
+}

@@ -73,23 +73,42 @@ void logistic_statistics(const double* labels, const double* scores, int64_t n, 
 // -y s and s, with s the share of each label in 1 + sum exp(-y p).
 void examplewise_statistics(const double* labels, const double* scores, int64_t n,
                             double* gradient, double* diagonal) {
-    double largest = 0.0;
-    for (int64_t k = 0; k < n; ++k) {
-        diagonal[k] = -labels[k] * scores[k];
-        largest = diagonal[k] > largest ? diagonal[k] : largest;
+    const int64_t whole = n / kSystems * kSystems, rest = n - whole;
+    double8 most = all8(0.0);
+    auto note_margins = [&](double8 y, double8 p) {
+        const double8 margins = -y * p;
+        most = margins > most ? margins : most;
+        return margins;
+    };
+    double8 last = all8(0.0), last_labels = last;
+    for (int64_t k = 0; k < whole; k += kSystems)
+        store8(diagonal + k, note_margins(load8(labels + k), load8(scores + k)));
+    if (rest > 0) {
+        last_labels = load_some(labels + whole, rest);
+        last = note_margins(last_labels, load_some(scores + whole, rest));
     }
+    const double largest = largest_of(most);
     double8 sums = all8(0.0);
-    for (int64_t k = 0; k < n; k += kSystems) {
-        const int64_t count = n - k < kSystems ? n - k : kSystems;
-        double8 margins = load_some(diagonal + k, count) - all8(largest);
-        margins = exp8(clamp8(margins, -700.0, 0.0));
-        for (int64_t i = count; i < kSystems; ++i) margins[i] = 0.0;
-        sums += margins;
-        store_some(diagonal + k, margins, count);
+    auto raise = [&](double8 margins) {
+        return exp8(clamp8(margins - all8(largest), -700.0, 0.0));
+    };
+    for (int64_t k = 0; k < whole; k += kSystems) {
+        const double8 raised = raise(load8(diagonal + k));
+        sums += raised;
+        store8(diagonal + k, raised);
     }
-    const double inverse = 1.0 / (std::exp(-largest) + sum_of(sums));
-    for (int64_t k = 0; k < n; ++k) {
-        diagonal[k] *= inverse;
-        gradient[k] = -labels[k] * diagonal[k];
+    if (rest > 0) {
+        last = last_labels == all8(0.0) ? all8(0.0) : raise(last);  // there is no label beyond
+        sums += last;
+    }
+    const double8 inverse = all8(1.0 / (std::exp(-largest) + sum_of(sums)));
+    for (int64_t k = 0; k < whole; k += kSystems) {
+        const double8 share = load8(diagonal + k) * inverse;
+        store8(diagonal + k, share);
+        store8(gradient + k, -load8(labels + k) * share);
+    }
+    if (rest > 0) {
+        store_some(diagonal + whole, last * inverse, rest);
+        store_some(gradient + whole, -last_labels * last * inverse, rest);
     }
 }

@@ -57,6 +57,9 @@ class DirectScorer {
                                {size >= min_coverage_, other_size >= min_coverage_},
                                spans_.size()});
     }
+    void scan(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known) {
+        scan_cuts(groups, first, n, step, known, *this);
+    }
     void set_known() {
         finish();
         std::copy_n(sums_at(n_marks_), size_, memory_.total.data());

@@ -57,7 +57,9 @@ class DiagonalScorer {
           kernels_(rule_kernels()),
           sums_(memory.sums),
           total_(memory.total),
-          gains_(chooses_ ? rows_.block() : 0) {
+          gains_(memory.work),
+          cut_gains_(memory.exact) {
+        if (chooses_) gains_.resize(rows_.block());
         sums_.assign(rows_.width(), 0.0);
         total_ = rows_.total;
     }
@@ -65,6 +67,39 @@ class DiagonalScorer {
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(const int32_t* positions, int64_t n) {
         kernels_.add_rows(rows_.values, rows_.width(), positions, n, rows_.draws, sums_.data());
+    }
+    // Gains of complete and single-output heads are found up to a small error first, and exactly
+    // where they may be the largest. Other heads choose their outputs at every cut.
+    void scan(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known) {
+        const bool is_single = chooses_ && params_.head_share == 0.0 && params_.head_size == 1;
+        if (chooses_ && !is_single) return scan_cuts(groups, first, n, step, known, *this);
+        if (n <= 0) return;
+        if (static_cast<int64_t>(cut_gains_.size()) < 2 * n) cut_gains_.resize(2 * n);
+        const GainScan scan{rows_.n_outputs,   rows_.values,        rows_.draws, total_.data(),
+                            rows_.dust.data(), penalty_of(params_), sums_.data()};
+        double largest =
+            kernels_.scan_gains(scan, groups.positions.data(), groups.offsets.data() + first, n,
+                                step, is_single, cut_gains_.data());
+        if (params_.min_coverage > 1) largest = drop_small(groups, first, n, step, known);
+        const double least =
+            std::max({best_.gain, largest_.least(), largest * (1.0 - kNearGain)}) *
+            (1.0 - kNearGain);
+        if (!(largest > least)) return;
+        using Op = RuleOperator;
+        clear();
+        int64_t size = 0;
+        int32_t next = first;  // not added yet
+        for (int32_t i = 0, g = first; i < n; ++i, g += step) {
+            size += groups.sizes[g];
+            if (!(std::max(cut_gains_[2 * i], cut_gains_[2 * i + 1]) > least)) continue;
+            const int64_t begin = groups.offsets[std::min(next, g)];
+            add(groups.positions.data() + begin, groups.offsets[std::max(next, g) + 1] - begin);
+            next = g + step;
+            if (step > 0)
+                offer(Op::at_most, Op::above, g, size, known - size);
+            else
+                offer(Op::above, Op::at_most, g - 1, size, known - size);
+        }
     }
     void set_known() { total_ = sums_; }
     void subtract_known() {
@@ -77,6 +112,21 @@ class DiagonalScorer {
     }
 
   private:
+    // Leaves out what covers too few rows; returns the largest of the other gains.
+    double drop_small(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step,
+                      int64_t known) {
+        int64_t size = 0;
+        double largest = 0.0;
+        for (int32_t i = 0; i < n; ++i) {
+            size += groups.sizes[first + i * step];
+            double* gains = cut_gains_.data() + 2 * i;
+            if (size < params_.min_coverage) gains[0] = 0.0;
+            if (known - size < params_.min_coverage) gains[1] = 0.0;
+            largest = std::max({largest, gains[0], gains[1]});
+        }
+        return largest;
+    }
+
     void score(RuleOperator op, int32_t group, bool complement) {
         const Penalty penalty = penalty_of(params_);
         if (chooses_) {
@@ -111,7 +161,7 @@ class DiagonalScorer {
     Refinement& best_;
     const RuleKernels& kernels_;
     AlignedVector<double>&sums_, &total_;
-    AlignedVector<double> gains_;
+    AlignedVector<double>&gains_, &cut_gains_;
     std::vector<int32_t> order_;
 };
 

@@ -63,6 +63,9 @@ class GradientScorer {
         spans_.push_back({positions, n});
         n_rows_ += n;
     }
+    void scan(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known) {
+        scan_cuts(groups, first, n, step, known, *this);
+    }
     void set_known() {
         fill_triangle();
         total_ = sums_;

@@ -97,35 +97,55 @@ void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
     sort(n_bins, covered.size() - n, unlisted, listed_.data(), n);
 }
 
-// A counting sort of the listed rows by bin, without those of the pivot.
+// A counting sort of the listed rows by bin, those of the pivot last. Bins are empty or not, and
+// rows in the pivot or not, in no order that could be foreseen: there is no branch on either.
 void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin,
                          const int32_t* listed, int64_t n_listed) {
     if (n_unlisted > 0) bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
-    int64_t pivot_bin = unlisted_bin;
-    if (n_unlisted == 0)
-        pivot_bin = std::max_element(bin_rows_.begin(), bin_rows_.end()) - bin_rows_.begin();
-    codes.resize(n_bins);
-    sizes.resize(n_bins + 1);
+    const int64_t pivot_bin = n_unlisted > 0 ? unlisted_bin : first_largest();
+    codes.resize(n_bins + 1);
+    sizes.resize(n_bins + 2);
     offsets.resize(n_bins + 2);
     next_.resize(n_bins + 1);  // where the next row of a bin goes
+    const int32_t n_pivot = bin_rows_[pivot_bin];
     int32_t group = 0;
     int64_t end = offsets[0] = 0;
-    for (int64_t bin = 0; bin <= n_bins; ++bin) {
-        next_[bin] = end;
-        if (bin_rows_[bin] == 0 && bin < n_bins) continue;
-        if (bin == pivot_bin)
-            pivot = group;
-        else
-            end += bin_rows_[bin];
-        sizes[group] = bin_rows_[bin];
-        if (bin < n_bins) codes[group] = static_cast<uint32_t>(bin);
+    auto enter = [&](int64_t begin_bin, int64_t end_bin) {
+        for (int64_t bin = begin_bin; bin < end_bin; ++bin) {
+            const int32_t n = bin_rows_[bin];
+            next_[bin] = end;
+            sizes[group] = n;
+            codes[group] = static_cast<uint32_t>(bin);
+            group += n > 0;
+            end += n;
+            offsets[group] = end;
+        }
+    };
+    enter(0, pivot_bin);
+    pivot = group;
+    sizes[group] = n_pivot;
+    codes[group] = static_cast<uint32_t>(pivot_bin);
+    offsets[++group] = end;
+    if (pivot_bin < n_bins) enter(pivot_bin + 1, n_bins);
+    if (pivot_bin < n_bins) {  // the missing ones, even if there are none
+        n_groups = group;
+        next_[n_bins] = end;
+        sizes[group] = bin_rows_[n_bins];
+        end += bin_rows_[n_bins];
         offsets[++group] = end;
+    } else {
+        n_groups = pivot;
     }
-    n_groups = group - 1;
     n_missing = bin_rows_[n_bins];
-    positions.resize(end);
-    for (int64_t i = 0; i < n_listed; ++i)
-        if (bins_[i] != pivot_bin) positions[next_[bins_[i]]++] = listed[i];
+    next_[pivot_bin] = end;
+    positions.resize(n_listed);
+    for (int64_t i = 0; i < n_listed; ++i) positions[next_[bins_[i]]++] = listed[i];
+}
+
+int64_t FeatureGroups::first_largest() const {
+    int32_t most = 0;
+    for (int32_t n : bin_rows_) most = n > most ? n : most;
+    return std::find(bin_rows_.begin(), bin_rows_.end(), most) - bin_rows_.begin();
 }
 
 }  // namespace ramify

@@ -12,16 +12,16 @@ int32_t output_of(const int32_t* outputs, int32_t k) {
     return outputs == nullptr ? k : outputs[k];
 }
 
-// Gathers blocks of rows, so that memory does not grow with their number.
-constexpr int64_t kBlockRows = 512;
+// Rows that are worked on at a time.
+constexpr int64_t kBlockRows = 128;
 
-double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
-                     const int32_t* outputs, int32_t n, const RuleParams& params, ThreadTeam& team,
-                     double* head) {
+// Sums of some outputs only: rows are gathered in blocks, so that memory does not grow with their
+// number.
+void add_gathered(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
+                  const int32_t* outputs, int32_t n, double* sums, double* triangle,
+                  ThreadTeam& team) {
     const int64_t block = padded(n), width = 2 * block;
-    const RuleKernels& kernels = rule_kernels();
     AlignedVector<double> values(kBlockRows * width, 0.0), scale(kBlockRows);
-    AlignedVector<double> sums(width, 0.0), triangle(triangle_size(n), 0.0);
     std::vector<int32_t> positions(kBlockRows);
     std::iota(positions.begin(), positions.end(), 0);
     const CoupledRows gathered{n, 2, values.data(), scale.data()};
@@ -32,20 +32,23 @@ double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int6
             const double* diagonal = statistics.diagonal(rows[first + i]);
             scale[i] = statistics.coupling[rows[first + i]];
             for (int32_t k = 0; k < n; ++k) {
-                values[i * width + k] = gradient[output_of(outputs, k)];
-                values[i * width + block + k] = diagonal[output_of(outputs, k)];
+                values[i * width + k] = gradient[outputs[k]];
+                values[i * width + block + k] = diagonal[outputs[k]];
             }
         }
-        kernels.add_rows(values.data(), width, positions.data(), count, nullptr, sums.data());
-        auto add_tiles = [&](int64_t i, int) {
-            kernels.add_triangle(gathered, positions.data(), count, i, i + 1, 1.0,
-                                 triangle.data());
-        };
-        if (count * triangle_size(n) >= kWorthThreads)
-            team.parallel_for(block / kSystems, add_tiles);
-        else
-            for (int64_t i = 0; i < block / kSystems; ++i) add_tiles(i, 0);
+        add_coupled(gathered, positions.data(), count, 1.0, sums, triangle, team);
     }
+}
+
+double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int64_t n_rows,
+                     const int32_t* outputs, int32_t n, const RuleParams& params, ThreadTeam& team,
+                     double* head) {
+    AlignedVector<double> sums(2 * padded(n), 0.0), triangle(triangle_size(n), 0.0);
+    if (outputs == nullptr)
+        add_coupled({n, 2, statistics.values, statistics.coupling}, rows, n_rows, 1.0, sums.data(),
+                    triangle.data(), team);
+    else
+        add_gathered(statistics, rows, n_rows, outputs, n, sums.data(), triangle.data(), team);
     const AlignedVector<double> l2(n, params.l2_regularization), l1(n, params.l1_regularization);
     const AlignedVector<double> dust(n, 0.0);
     return solve_sums(n, sums.data(), triangle.data(), l2.data(), l1.data(), dust.data(), head);
@@ -86,7 +89,17 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
         return solve_coupled(statistics, rows, n_rows, outputs, n_head, params, team, head);
     }
     std::vector<double> gradient(n_head), curvature(n_head, params.l2_regularization);
-    for (int64_t i = 0; i < n_rows; ++i) {
+    const bool is_plain = statistics.coupling == nullptr && outputs == nullptr;
+    if (is_plain) {
+        AlignedVector<double> sums(2 * statistics.block, 0.0);
+        rule_kernels().add_rows(statistics.values, 2 * statistics.block, rows, n_rows, nullptr,
+                                sums.data());
+        for (int32_t k = 0; k < n_head; ++k) {
+            gradient[k] = sums[k];
+            curvature[k] += sums[statistics.block + k];
+        }
+    }
+    for (int64_t i = 0; !is_plain && i < n_rows; ++i) {
         const double* gradients = statistics.gradient(rows[i]);
         const double* diagonals = statistics.diagonal(rows[i]);
         const double coupling =
@@ -150,7 +163,7 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
             add_to_output(to, rows + first, count, outputs[k], head[k]);
         for (int64_t i = first; !is_by_output && i < first + count; ++i) add_row(rows[i]);
     };
-    if (8 * n_rows * n_touched >= kWorthThreads)
+    if (n_rows * n_touched >= kWorthThreads)
         team.parallel_for(n_blocks, add_block);
     else
         for (int64_t b = 0; b < n_blocks; ++b) add_block(b, 0);

@@ -90,29 +90,43 @@ void SearchRows::refer(const RuleStatistics& statistics, const CoveredRows& cove
     draws = covered.draws.data();
 }
 
-// Rows of tiles are summed apart, by all threads.
+// Vectors and rows of tiles are summed apart, by all threads; the longest rows come first.
+void add_coupled(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
+                 double* vectors, double* triangle, ThreadTeam& team) {
+    const RuleKernels& kernels = rule_kernels();
+    const int64_t block = padded(rows.n_outputs), n_tile_rows = block / kSystems;
+    auto add_part = [&](int64_t part, int) {
+        const int64_t i = n_tile_rows - 1 - part;
+        if (i >= 0)
+            kernels.add_triangle(rows, positions, n, i, i + 1, sign, triangle);
+        else
+            kernels.add_rows(rows.values, rows.vectors * block, positions, n, nullptr, vectors);
+    };
+    if (n * triangle_size(rows.n_outputs) / 32 >= kWorthThreads)
+        team.parallel_for(n_tile_rows + 1, add_part);
+    else
+        for (int64_t part = 0; part <= n_tile_rows; ++part) add_part(part, 0);
+}
+
 void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign,
                               ThreadTeam& team) {
-    const RuleKernels& kernels = rule_kernels();
     const int64_t n = static_cast<int64_t>(positions.size());
-    AlignedVector<double> sums(width(), 0.0);
-    kernels.add_rows(values, width(), positions.data(), n, draws, sums.data());
-    for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums[k];
-    if (!is_coupled) return;
-    const int64_t n_tile_rows = block() / kSystems;
-    auto add_tiles = [&](int64_t i, int) {
-        kernels.add_triangle(coupled(), positions.data(), n, i, i + 1, sign,
-                             total_triangle.data());
-    };
-    if (n * triangle_size(n_outputs) >= kWorthThreads)
-        team.parallel_for(n_tile_rows, add_tiles);
+    sums_.assign(width(), 0.0);
+    if (is_coupled)
+        add_coupled(coupled(), positions.data(), n, sign, sums_.data(), total_triangle.data(),
+                    team);
     else
-        for (int64_t i = 0; i < n_tile_rows; ++i) add_tiles(i, 0);
+        rule_kernels().add_rows(values, width(), positions.data(), n, draws, sums_.data());
+    for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums_[k];
 }
+
+// Curvatures below this would not have inverses.
+constexpr double kLeastDust = 1e-140;
 
 void SearchRows::set_dust() {
     dust.assign(block(), 0.0);
-    for (int32_t k = 0; k < n_outputs; ++k) dust[k] = kRuleDust * total[block() + k];
+    for (int32_t k = 0; k < n_outputs; ++k)
+        dust[k] = std::max(kRuleDust * total[block() + k], kLeastDust);
 }
 
 void SearchRows::add_up(const CoveredRows& covered, ThreadTeam& team) {
@@ -161,7 +175,7 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
 
 void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
                     const std::vector<int32_t>& outputs, const RuleParams& params,
-                    SearchRows& out) {
+                    ThreadTeam& team, SearchRows& out) {
     const int32_t n_all = count_outputs(statistics, outputs);
     std::vector<int32_t> bins(n_all);
     for (int32_t k = 0; k < n_all; ++k) bins[k] = k;
@@ -176,29 +190,34 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
         out.solution.assign(block, 0.0);
     double* values = out.own_values(covered.size());
     out.scale.resize(covered.size());
-    for (int64_t i = 0; i < covered.size(); ++i) {
+    const bool is_whole = outputs.empty() && params.label_bins == 0, has_bounds = out.vectors == 4;
+    auto gather_row = [&](int64_t i, double* chosen) {
         const double* gradient = statistics.gradient(covered.rows[i]);
         const double* diagonal = statistics.diagonal(covered.rows[i]);
-        const double c = covered.draws[i], coupling = statistics.coupling[covered.rows[i]];
-        double* row = values + i * width;
-        out.scale[i] = coupling / c;
-        std::fill_n(row, width, 0.0);
-        for (int32_t k = 0; k < n_all; ++k) {
-            if (bins[k] < 0) continue;
-            row[bins[k]] += c * gradient[output_at(outputs, k)];
-            row[block + bins[k]] += c * diagonal[output_at(outputs, k)];
+        const double times = covered.draws[i], coupling = statistics.coupling[covered.rows[i]];
+        out.scale[i] = coupling / times;
+        if (!is_whole) {
+            std::fill_n(chosen, 2 * block, 0.0);
+            for (int32_t k = 0; k < n_all; ++k) {
+                if (bins[k] < 0) continue;
+                chosen[bins[k]] += gradient[output_at(outputs, k)];
+                chosen[block + bins[k]] += diagonal[output_at(outputs, k)];
+            }
+            gradient = chosen;
         }
-        if (out.vectors < 4) continue;
-        // coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.
-        double share = 0.0;
-        for (int32_t k = 0; k < out.n_outputs; ++k)
-            if (row[block + k] > 0.0) share += row[k] * row[k] / row[block + k];
-        share = std::min(1.0, share * out.scale[i]);
-        for (int32_t k = 0; k < out.n_outputs; ++k) {
-            row[2 * block + k] = (1.0 - share) * row[block + k];
-            row[3 * block + k] = row[block + k] - out.scale[i] * row[k] * row[k];
-        }
-    }
+        rule_kernels().weigh_row(gradient, block, times, coupling, has_bounds, values + i * width);
+    };
+    constexpr int64_t kRows = 64;
+    const int64_t n_rows = covered.size(), n_blocks = (n_rows + kRows - 1) / kRows;
+    auto gather_block = [&](int64_t b, int) {
+        AlignedVector<double> chosen(is_whole ? 0 : 2 * block);
+        const int64_t end = std::min(n_rows, (b + 1) * kRows);
+        for (int64_t i = b * kRows; i < end; ++i) gather_row(i, chosen.data());
+    };
+    if (n_rows * width / 8 >= kWorthThreads)
+        team.parallel_for(n_blocks, gather_block);
+    else
+        for (int64_t b = 0; b < n_blocks; ++b) gather_block(b, 0);
 }
 
 }  // namespace ramify

@@ -29,8 +29,8 @@ struct CoveredRows {
     int64_t n_positions() const { return static_cast<int64_t>(draws.size()); }
 };
 
-// Covered rows by the value of one feature. The rows of the largest group, the pivot, are not
-// listed: their sums are what is left of the total.
+// Covered rows by the value of one feature. The rows of the largest group, the pivot, are in none
+// of the spans: their sums are what is left of the total.
 struct FeatureGroups {
     int32_t n_groups = 0;          // of known values; group n_groups is that of missing ones
     std::vector<uint32_t> codes;   // (n_groups,) ascending; all three may be longer
@@ -47,6 +47,7 @@ struct FeatureGroups {
     void find_sparse(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin, const int32_t* listed,
               int64_t n_listed);
+    int64_t first_largest() const;
 
     std::vector<int32_t> listed_;    // positions, of sparse features
     std::vector<uint32_t> bins_;     // their codes, n_bins for missing
@@ -54,8 +55,8 @@ struct FeatureGroups {
     std::vector<int64_t> next_;
 };
 
-// Numbers to be touched from which on threads are worth waking.
-constexpr int64_t kWorthThreads = 1'000'000;
+// Nanoseconds of work, roughly, from which on a second thread is worth calling.
+constexpr int64_t kWorthThreads = 5'000;
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;
@@ -117,7 +118,7 @@ struct SearchRows {
     void multiply_solution();
 
   private:
-    AlignedVector<double> gathered_;
+    AlignedVector<double> gathered_, sums_;
 
     void add_to_total(const std::vector<int32_t>& positions, double sign, ThreadTeam& team);
     void set_dust();
@@ -128,14 +129,20 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
 // With label_bins > 0, outputs whose scores are alike share one.
 void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
                     const std::vector<int32_t>& outputs, const RuleParams& params,
-                    SearchRows& out);
+                    ThreadTeam& team, SearchRows& out);
+// vectors += those of the rows at the given positions, triangle += sign * scale * gradient
+// gradient'.
+void add_coupled(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
+                 double* vectors, double* triangle, ThreadTeam& team);
 
 // Offers every condition on one feature to a scorer. Running sums go from either end towards the
 // pivot; the other side of a cut is the complement.
 //     scorer.clear();  scorer.add(positions, n);
 //     scorer.offer(op of the sum, op of the complement, group, rows of either);
 //     scorer.set_known(): what was added is the total from now on;
-//     scorer.subtract_known(): the total without what was added.
+//     scorer.subtract_known(): the total without what was added;
+//     scorer.scan(groups, first, n, step, known): n cuts, one after the other from group `first`
+//     on, upwards or downwards; see scan_cuts.
 template <typename Scorer>
 void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_covered,
                  Scorer& scorer) {
@@ -176,20 +183,25 @@ void scan_groups(const FeatureGroups& groups, bool is_categorical, int64_t n_cov
         }
         return;
     }
+    scorer.scan(groups, 0, std::min(n - 1, pivot), 1, known);
+    if (pivot < n) scorer.scan(groups, n - 1, n - 1 - pivot, -1, known);
+}
+
+// Adds n groups from `first` on, and offers what is added after each.
+template <typename Scorer>
+void scan_cuts(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known,
+               Scorer& scorer) {
+    using Op = RuleOperator;
     int64_t size = 0;
     scorer.clear();
-    for (int32_t g = 0; g < n - 1 && g < pivot; ++g) {
-        add(g);
+    for (int32_t i = 0, g = first; i < n; ++i, g += step) {
+        scorer.add(groups.positions.data() + groups.offsets[g],
+                   groups.offsets[g + 1] - groups.offsets[g]);
         size += groups.sizes[g];
-        scorer.offer(Op::at_most, Op::above, g, size, known - size);
-    }
-    if (pivot >= n) return;
-    size = 0;
-    scorer.clear();
-    for (int32_t g = n - 1; g > pivot; --g) {
-        add(g);
-        size += groups.sizes[g];
-        scorer.offer(Op::above, Op::at_most, g - 1, size, known - size);
+        if (step > 0)
+            scorer.offer(Op::at_most, Op::above, g, size, known - size);
+        else
+            scorer.offer(Op::above, Op::at_most, g - 1, size, known - size);
     }
 }
 

@@ -1,20 +1,26 @@
 // Columns of at most two values, such as words and flags: found and listed without sorting.
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
 #include "ramify/binning.hpp"
+#include "ramify/data.hpp"
 
 namespace ramify {
 
 namespace {
 
-// Columns that are read together: whole cache lines of a row.
-constexpr int64_t kColumns = 64;
+// Columns that are read together: much of a row, whose values are next to each other.
+constexpr int64_t kColumns = 512;
+// Columns that are compared at once.
+constexpr int64_t kLanes = 32;
 
 // The values of some columns as they are met, row by row.
 template <typename T>
 struct ValuePairs {
+    using Count = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as a value
     T first[kColumns], second[kColumns];  // alike until a second value is met
-    int64_t n_second[kColumns] = {};
+    Count n_second[kColumns] = {};
     bool has_more[kColumns] = {};
     int64_t n, n_left;
 
@@ -24,12 +30,18 @@ struct ValuePairs {
     }
 
     void read(const T* row) {
-        bool is_new = false;
-        for (int64_t k = 0; k < n; ++k) {
-            n_second[k] += row[k] != first[k];
-            is_new |= (row[k] != first[k]) & (row[k] != second[k]);
-        }
-        if (is_new) note_new(row);
+        Count is_new = 0;
+        int64_t k = 0;
+        for (; k + kLanes <= n; k += kLanes)
+            for (int64_t i = k; i < k + kLanes; ++i) is_new |= count(row[i], i);
+        for (; k < n; ++k) is_new |= count(row[k], k);
+        if (is_new != 0) note_new(row);
+    }
+
+    Count count(T value, int64_t k) {
+        const Count differs = value != first[k];
+        n_second[k] += differs;
+        return differs & static_cast<Count>(value != second[k]);
     }
 
     // NaN equals nothing, so that it is always new.
@@ -70,20 +82,48 @@ void find_two_values(const TwoValueTask<T>& task, ThreadTeam& team) {
 template <typename T>
 int64_t list_uncommon(const ListTask<T>& task) {
     int64_t n = 0;
+    std::vector<T> common(task.n_features);
+    for (int64_t slot = 0; slot < task.n_features; ++slot)
+        common[slot] = static_cast<T>(task.common[slot]);
+    std::vector<int32_t> slots(task.n_features);  // of a row, found without a branch
     for (int64_t row = 0; row < task.n_rows; ++row) {
         const T* values = task.values + row * task.n_columns;
+        int64_t n_found = 0;
         for (int64_t slot = 0; slot < task.n_features; ++slot) {
-            if (values[task.features[slot]] == static_cast<T>(task.common[slot])) continue;
-            if (n < task.n_listed) {
-                task.rows[n] = static_cast<int32_t>(row);
-                task.slots[n] = static_cast<int32_t>(slot);
-            }
-            ++n;
+            slots[n_found] = static_cast<int32_t>(slot);
+            n_found += values[task.features[slot]] != common[slot];
         }
+        const int64_t n_written = std::clamp<int64_t>(task.n_listed - n, 0, n_found);
+        std::fill_n(task.rows + n, n_written, static_cast<int32_t>(row));
+        std::copy_n(slots.data(), n_written, task.slots + n);
+        n += n_found;
     }
     return n;
 }
 
+template <typename Code>
+void split_entries(const SplitTask<Code>& task) {
+    int64_t n = 0;
+    for (int64_t row = 0; row < task.n_rows; ++row) {
+        task.list_indptr[row] = n;
+        for (int64_t e = task.indptr[row]; e < task.indptr[row + 1]; ++e) {
+            const int32_t feature = task.indices[e];
+            const int64_t place = task.place[feature];
+            if (place >= 0) {
+                task.slots[n] = static_cast<int32_t>(place);
+                task.codes[n++] = task.code[feature];
+                continue;
+            }
+            const int64_t tile = (-1 - place) / kTileFeatures, at = (-1 - place) % kTileFeatures;
+            task.tiles[(tile * task.n_rows + row) * kTileFeatures + at] =
+                static_cast<Code>(task.code[feature]);
+        }
+    }
+    task.list_indptr[task.n_rows] = n;
+}
+
+template void split_entries(const SplitTask<uint8_t>&);
+template void split_entries(const SplitTask<uint32_t>&);
 template void find_two_values(const TwoValueTask<float>&, ThreadTeam&);
 template void find_two_values(const TwoValueTask<double>&, ThreadTeam&);
 template int64_t list_uncommon(const ListTask<float>&);

@@ -187,6 +187,16 @@ def find_two_values(
     n_high: NDArray[np.int64],
     n_threads: int,
 ) -> None: ...
+def split_entries(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    place: NDArray[np.int32],
+    code: NDArray[np.uint32],
+    list_indptr: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    codes: NDArray[np.uint32],
+    tiles: NDArray[np.uint8] | NDArray[np.uint32],
+) -> None: ...
 def list_uncommon(
     values: NDArray[Any],
     features: NDArray[np.int32],
@@ -346,6 +356,8 @@ def induce_rule(
 ) -> InducedRule: ...
 
 class LearntRules:
+    @property
+    def n_rules(self) -> int: ...
     @property
     def n_conditions(self) -> int: ...
     @property

@@ -60,7 +60,7 @@ def logistic_statistics(rng, n, k, coupled):
 
 def packed(statistics):
     """What the core is given: padded lines, the number of outputs, and the coupling."""
-    known = PackedStatistics(Statistics(*statistics))
+    known = PackedStatistics.of(Statistics(*statistics))
     return known.values, known.n_channels, known.coupling
 
 
@@ -132,6 +132,22 @@ def test_many_outputs_and_thresholds_give_the_rule_of_the_naive_inducer(
         min_coverage=1 if l2 > 0 else 2 * n_outputs,
         direct_max_outputs=direct_max_outputs,
     )
+
+
+@pytest.mark.parametrize("n_outputs", [1, 8, 13, 24, 37])
+@pytest.mark.parametrize(
+    "settings", [{}, {"head_size": 1}, {"l1": 0.5}, {"min_coverage": 25}, {"l2": 0.0}]
+)
+def test_any_number_of_outputs_apart_gives_the_rule_of_the_naive_inducer(n_outputs, settings):
+    # Sums in registers or in memory; thresholds on both sides of the commonest value.
+    rng = np.random.default_rng(n_outputs)
+    X = np.column_stack(
+        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
+    )
+    X[rng.random(160) < 0.1, 1] = np.nan
+    statistics = logistic_statistics(rng, 160, n_outputs, False)
+    counts = rng.poisson(1.0, 160).astype(np.int32)
+    assert_same_rule(X, statistics, counts, columns_of(X), **{"l2": 1.0, **settings})
 
 
 @pytest.mark.parametrize("coupled", [False, True])
@@ -290,7 +306,7 @@ def test_a_complete_head_of_a_decomposable_loss_is_that_of_single_outputs():
     rows = np.arange(0, 50, 2, dtype=np.int32)
     complete = head(statistics, rows, None, l2_regularization=1.0)
     singles = [head(statistics, rows, [k], l2_regularization=1.0)[0] for k in range(6)]
-    assert np.array_equal(complete, singles)
+    assert np.allclose(complete, singles, rtol=1e-13, atol=0)
 
 
 def test_the_objective_falls_with_every_refinement():

@@ -292,6 +292,25 @@ def test_every_category_is_a_bin_however_many_there_are(as_sparse, max_bins):
     assert_array_equal(code_matrix(binned), np.where(np.isnan(X), -1, X))
 
 
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("value", [1.0, -2.5])
+def test_entries_that_are_all_alike_are_binned_as_others(value, max_bins):
+    """A second value in one more column takes the way of all matrices."""
+    rng = np.random.default_rng(0)
+    for shares in ([0.0, 0.05, 0.1, 0.15, 0.4], [0.05] * 4 + [0.5, 1.0], [0.3, 0.5, 0.7]):
+        X = (rng.random((40, len(shares))) < shares) * value
+        X = np.hstack([X, np.tile(X[:, :1], 6)])
+        alike = bin_numeric(sparse.csr_array(X), max_bins)
+        check_layout(alike)
+        np.testing.assert_array_equal(code_matrix(alike), naive_codes(alike, X))
+        assert_same(alike, bin_numeric(X, max_bins))
+        second = np.zeros((len(X), 1))
+        second[:2, 0] = 1.0, 2.0
+        more = bin_numeric(sparse.csr_array(np.hstack([X, second])), max_bins)
+        np.testing.assert_array_equal(code_matrix(more)[:, :-1], code_matrix(alike))
+        np.testing.assert_array_equal(more.bin_high[: alike.bin_high.size], alike.bin_high)
+
+
 def test_sparse_and_dense_agree_on_a_mixed_matrix():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 30)) * (rng.uniform(size=(500, 30)) < np.linspace(0, 1, 30))
@@ -426,3 +445,30 @@ def test_what_is_not_common_is_listed_row_by_row():
     assert list(zip(rows, slots, strict=True)) == [(1, 1), (1, 2), (2, 0)]
     # Without room for all of them, the first ones are listed and all are counted.
     assert _core.list_uncommon(X, features, common, rows[:1], slots[:1]) == 3
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+def test_entries_are_split_into_lists_and_tiles(dtype):
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array((rng.random((20, 9)) < 0.4) * 1.0)
+    place = np.array([0, -1, 1, 2, -2, -3, -4, 3, -5], np.int32)
+    code = rng.integers(1, 9, size=9).astype(np.uint32)
+    n_listed = int((place[X.indices] >= 0).sum())
+    indptr, slots = np.empty(21, np.int64), np.empty(n_listed, np.int32)
+    codes, tiles = np.empty(n_listed, np.uint32), np.zeros((2, 20, 4), dtype)
+    entries = X.indptr.astype(np.int64), X.indices.astype(np.int32), place, code
+    _core.split_entries(*entries, indptr, slots, codes, tiles)
+    for row, line in enumerate(X.toarray()):
+        features = np.flatnonzero(line)
+        listed = features[place[features] >= 0]
+        assert slots[indptr[row] : indptr[row + 1]].tolist() == place[listed].tolist()
+        assert codes[indptr[row] : indptr[row + 1]].tolist() == code[listed].tolist()
+        expected = np.zeros(8, dtype)
+        expected[[-1 - place[f] for f in features if place[f] < 0]] = [
+            code[f] for f in features if place[f] < 0
+        ]
+        assert np.array_equal(tiles[:, row].ravel(), expected)
+    with pytest.raises(ValueError, match="slots"):
+        _core.split_entries(*entries, indptr, slots[1:], codes[1:], tiles)
+    with pytest.raises(ValueError, match="place"):
+        _core.split_entries(*entries, indptr, slots, codes, tiles[:1].copy())

@@ -136,7 +136,7 @@ def test_the_core_brings_statistics_up_to_date_as_the_loss_does(name, outputs, n
     scores = rng.normal(size=(n, k)) * np.array([1.0, 30.0, 900.0])[rng.integers(3, size=(n, 1))]
     loss = LABEL_LOSSES[name]()
     targets = RuleTargets(values)
-    known = PackedStatistics(loss.statistics(targets, scores))
+    known = PackedStatistics.of(loss.statistics(targets, scores))
     rows = np.flatnonzero(rng.random(n) < 0.8).astype(np.int32)
     at = None if outputs is None else np.array(outputs, np.int32)
     head = rng.normal(size=k if outputs is None else len(outputs))

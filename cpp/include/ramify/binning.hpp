@@ -52,4 +52,21 @@ struct ListTask {
 template <typename T>
 int64_t list_uncommon(const ListTask<T>& task);
 
+// Entries of a sparse matrix by row (CSR), each of which has the code of its feature.
+template <typename Code>
+struct SplitTask {
+    int64_t n_rows = 0;
+    const int64_t* indptr = nullptr;   // IN (n_rows + 1,)
+    const int32_t* indices = nullptr;  // IN features, ascending in a row
+    const int32_t* place = nullptr;    // IN (n_features,) slot, or -1 - place among dense features
+    const uint32_t* code = nullptr;    // IN (n_features,)
+    int64_t* list_indptr = nullptr;    // OUT (n_rows + 1,)
+    int32_t* slots = nullptr;          // OUT of features with a slot
+    uint32_t* codes = nullptr;         // OUT
+    Code* tiles = nullptr;  // OUT (n_tiles, n_rows, 4), where other features have entries
+};
+
+template <typename Code>
+void split_entries(const SplitTask<Code>& task);
+
 }  // namespace ramify

@@ -9,6 +9,8 @@ namespace ramify {
 constexpr int kSystems = 8;
 // A curvature below this share of that of all covered rows is what subtraction leaves of nothing.
 constexpr double kRuleDust = 1e-11;
+// Largest relative error of gains that only serve to find those worth computing.
+constexpr double kNearGain = 1.0 / 8192;
 
 inline int64_t padded(int64_t n) { return (n + kSystems - 1) / kSystems * kSystems; }
 // Symmetric matrices are kept as the tiles on and below the diagonal, row of tiles by row of
@@ -64,11 +66,26 @@ struct SystemTerms {
     const double* dust = nullptr;
 };
 
+// Sums of rows, group after group, whose gains are wanted.
+struct GainScan {
+    int32_t n_outputs = 0;
+    const double* values = nullptr;  // rows of (G, H), both padded
+    const int32_t* draws = nullptr;  // by position; null: once
+    const double* total = nullptr;   // (2 * padded outputs)
+    const double* dust = nullptr;
+    Penalty penalty;
+    double* sums = nullptr;  // (2 * padded outputs), to work with
+};
+
 struct RuleKernels {
     // sums (width,) += rows of values (.., width) at the given positions, times draws at these
     // positions unless null. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
                      const int32_t* draws, double* sums);
+    // Writes the statistics (gradient, diagonal) of a row that was drawn `times` times. If
+    // `with_bounds`, two more vectors follow: a diagonal below its Hessian, and the Hessian's own.
+    void (*weigh_row)(const double* statistics, int64_t block, double times, double coupling,
+                      bool with_bounds, double* row);
     // Rows [begin, end) of tiles of the triangle += sign * scale * gradient gradient'.
     void (*add_triangle)(const CoupledRows& rows, const int32_t* positions, int64_t n,
                          int64_t begin, int64_t end, double sign, double* triangle);
@@ -84,6 +101,12 @@ struct RuleKernels {
     bool (*any_gain_above)(const double* sums, const double* total, bool complement,
                            const double* dust, int32_t n_outputs, Penalty penalty, double factor,
                            double least);
+    // Adds n groups of rows one after the other, whose positions are from offsets[i * step] to
+    // offsets[i * step + 1]. gains[2 * i] is that of the sum then, gains[2 * i + 1] that of the
+    // total without it, up to kNearGain: of all outputs together, or the largest of a single one.
+    // Returns the largest of all gains.
+    double (*scan_gains)(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
+                         int64_t n, int64_t step, bool largest, double* gains);
     // Writes sums (gradient, diagonal, triangle), or total - sums, as system s of a batch. Outputs
     // without curvature are left out. total may be null.
     void (*enter_system)(const SystemTerms& terms, const double* sums, const double* total,

@@ -87,8 +87,12 @@ def training_label_sets(
         if not counts[is_known].all():
             sets = np.where(counts, sets, _likeliest(score(), targets.schema))
         sets = sets[is_known]
-    first = np.unique(np.packbits(sets, axis=1), axis=0, return_index=True)[1]
-    return np.asarray(sets[np.sort(first)])
+    packed = np.packbits(sets, axis=1)
+    keys = packed.view(f"V{packed.shape[1]}")[:, 0].tolist()  # a bytes object per row
+    first: dict[bytes, int] = {}
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    return np.asarray(sets[list(first.values())])
 
 
 def _counted(

@@ -70,7 +70,7 @@ class RuleEstimator(MultiOutputEstimator):
             n_threads,
         )
         with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
-            rules = learner.learn(data.shape[1], rng, advance)
+            rules = learner.learn(data.shape[1], rng, advance, bool(self.verbose))
         self.validation_losses_ = np.array(learner.losses)
         return finish_rules(rules, training.features, values)
 

@@ -117,6 +117,37 @@ class ListedCodes:
     slots: NDArray[Any]
     codes: NDArray[Any]
 
+    def by_row(self, n_rows: int) -> CodesByRow:
+        """Sort the codes by row and slot."""
+        if self.features.size == 0:
+            nothing = np.zeros(n_rows + 1), np.zeros(0), np.zeros(0)
+            return CodesByRow(self.features, self.default, *nothing)
+        by_row = sparse.coo_array(
+            (self.codes.astype(np.uint32), (self.rows, self.slots)),
+            shape=(n_rows, self.features.size),
+        ).tocsr()
+        return CodesByRow(self.features, self.default, by_row.indptr, by_row.indices, by_row.data)
+
+
+@dataclass(frozen=True)
+class CodesByRow:
+    """Codes that differ from their feature's default, row by row and slot by slot.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_sparse,), ascending
+    default : ndarray of shape (n_sparse,)
+    indptr : ndarray of shape (n_rows + 1,)
+    slots, codes : ndarray of shape (n_listed,)
+        A slot is a position in `features`.
+    """
+
+    features: NDArray[Any]
+    default: NDArray[Any]
+    indptr: NDArray[Any]
+    slots: NDArray[Any]
+    codes: NDArray[Any]
+
 
 def is_stored_sparse(
     n_rows: int, n_default: NDArray[Any], n_bins: NDArray[Any], max_bins: int | None
@@ -169,7 +200,7 @@ def assemble(
     bins: Bins,
     dense_features: NDArray[np.int32],
     tiles: NDArray[Any],
-    listed: ListedCodes,
+    listed: CodesByRow,
 ) -> BinnedFeatures:
     """Put bins, tiles of dense codes and listed codes together.
 
@@ -181,9 +212,8 @@ def assemble(
     bins : Bins
     dense_features : ndarray of shape (n_dense,), int32, ascending
     tiles : ndarray of shape (ceil(n_dense / 4), n_rows, 4)
-    listed : ListedCodes
+    listed : CodesByRow
     """
-    indptr, slots, listed_codes = _by_row(listed, n_rows)
     return BinnedFeatures(
         n_rows=n_rows,
         n_features=categories.size,
@@ -195,9 +225,9 @@ def assemble(
         dense_codes=tiles,
         sparse_features=listed.features.astype(np.int32),
         sparse_default=listed.default.astype(np.uint32),
-        sparse_indptr=indptr,
-        sparse_slot=slots,
-        sparse_code=listed_codes,
+        sparse_indptr=listed.indptr.astype(np.int64, copy=False),
+        sparse_slot=listed.slots.astype(np.int32, copy=False),
+        sparse_code=listed.codes.astype(np.uint32, copy=False),
     )
 
 
@@ -207,15 +237,3 @@ def tile_columns(columns: Sequence[NDArray[Any]], n_rows: int, dtype: Any) -> ND
     for place, codes in enumerate(columns):
         tiles[place // TILE, :, place % TILE] = codes
     return tiles
-
-
-def _by_row(
-    listed: ListedCodes, n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
-    if listed.features.size == 0:
-        return np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint32)
-    by_row = sparse.coo_array(
-        (listed.codes.astype(np.uint32), (listed.rows, listed.slots)),
-        shape=(n_rows, listed.features.size),
-    ).tocsr()
-    return by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32), by_row.data

@@ -17,6 +17,7 @@ from ramify.ingest.binned import (
     TILE,
     BinnedFeatures,
     Bins,
+    CodesByRow,
     ListedCodes,
     assemble,
     dense_dtype,
@@ -172,7 +173,7 @@ def _list_codes(
     pairs: _Pairs,
     others: NDArray[np.int64],
     columns: list[_Column],
-) -> ListedCodes:
+) -> CodesByRow:
     slot_of, default = np.cumsum(is_sparse) - 1, np.zeros(is_sparse.size, dtype=np.uint32)
     default[pairs.features] = pairs.default
     default[others] = [column.default for column in columns]
@@ -184,18 +185,21 @@ def _list_codes(
     rows, places = np.empty(n_listed, np.int32), np.empty(n_listed, np.int32)
     _core.list_uncommon(encoded, features, common, rows, places)
     codes = 1 - default[features]
+    if not listed:  # by row already
+        indptr = np.searchsorted(rows, np.arange(len(encoded) + 1))
+        all_features = np.flatnonzero(is_sparse)
+        return CodesByRow(all_features, default[is_sparse], indptr, places, codes[places])
     sizes = [column.codes.size for _, column in listed]
-    return ListedCodes(
+    by_feature = ListedCodes(
         features=np.flatnonzero(is_sparse).astype(np.int32),
         default=default[is_sparse],
         rows=np.concatenate([rows, *(column.rows for _, column in listed)]),
         slots=np.concatenate(
             [slot_of[features][places], np.repeat(slot_of[[f for f, _ in listed]], sizes)]
-            if listed
-            else [slot_of[features][places]]
         ),
         codes=np.concatenate([codes[places], *(column.codes for _, column in listed)]),
     )
+    return by_feature.by_row(len(encoded))
 
 
 def _bin_values(values: NDArray[Any], n_categories: int, max_bins: int | None) -> _Column:

@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ramify import _core
 from ramify.ingest.binned import (
     MISSING_U32,
     NUMERIC,
+    TILE,
     BinnedFeatures,
     Bins,
+    CodesByRow,
     ListedCodes,
     assemble,
     dense_dtype,
@@ -64,6 +67,9 @@ def bin_sparse(encoded: Sparse, categories: NDArray[Any], max_bins: int | None) 
         Number of categories, NUMERIC for numeric features.
     max_bins : int or None
     """
+    known = _bin_alike(encoded, categories, max_bins)
+    if known is not None:
+        return known
     by_column = encoded.tocsc()
     n_rows, n_features = encoded.shape
     feature = np.repeat(np.arange(n_features), np.diff(by_column.indptr))
@@ -105,7 +111,57 @@ def bin_sparse(encoded: Sparse, categories: NDArray[Any], max_bins: int | None) 
     dense = [(f, column(f).astype(dtype)) for f in np.flatnonzero(~is_listed).tolist()]
     dense_features = np.array([feature for feature, _ in dense], dtype=np.int32)
     tiles = tile_columns([codes for _, codes in dense], n_rows, dense_dtype(max_bins))
-    return assemble(n_rows, categories, bins, dense_features, tiles, listed_codes)
+    return assemble(n_rows, categories, bins, dense_features, tiles, listed_codes.by_row(n_rows))
+
+
+def _bin_alike(
+    encoded: Sparse, categories: NDArray[Any], max_bins: int | None
+) -> BinnedFeatures | None:
+    """Bin a matrix whose stored entries are all alike, such as words that occur, as it stands.
+
+    None if there are categories, or a feature that is listed has the stored value in most rows.
+    """
+    n_rows, n_features = encoded.shape
+    value = float(encoded.data[0]) if encoded.nnz else 1.0
+    if value == 0.0 or not (encoded.data == value).all() or (categories != NUMERIC).any():
+        return None
+    n_stored = np.bincount(encoded.indices, minlength=n_features)
+    n_bins = 1 + ((n_stored > 0) & (n_stored < n_rows))
+    code = (n_bins - 1) * (value > 0)  # of the stored value
+    zero_code = n_bins - 1 - code
+    n_default = np.maximum(n_stored, n_rows - n_stored)
+    is_zero_default = (2 * n_stored < n_rows) | ((2 * n_stored == n_rows) & (zero_code == 0))
+    is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
+    is_listed = without_few_lists(is_listed, n_rows, categories, max_bins)
+    if (is_listed & ~is_zero_default).any():
+        return None
+    offsets = np.concatenate([[0], np.cumsum(n_bins)])
+    edges = np.zeros(int(offsets[-1]))
+    has_value = n_stored > 0
+    edges[(offsets[:-1] + code)[has_value]] = value
+    dense = np.flatnonzero(~is_listed).astype(np.int32)
+    tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
+    for at in np.flatnonzero(zero_code[dense]).tolist():
+        tiles[at // TILE, :, at % TILE] = zero_code[dense[at]]
+    place = np.where(
+        is_listed, np.cumsum(is_listed) - 1, np.cumsum(is_listed) - np.arange(1, n_features + 1)
+    )
+    n_listed = int(n_stored[is_listed].sum())
+    indptr = np.empty(n_rows + 1, np.int64)
+    slots, codes = np.empty(n_listed, np.int32), np.empty(n_listed, np.uint32)
+    _core.split_entries(
+        encoded.indptr.astype(np.int64),
+        encoded.indices.astype(np.int32, copy=False),
+        place.astype(np.int32),
+        code.astype(np.uint32),
+        indptr,
+        slots,
+        codes,
+        tiles,
+    )
+    listed = CodesByRow(np.flatnonzero(is_listed), zero_code[is_listed], indptr, slots, codes)
+    bins = Bins(offsets, edges, edges.copy())
+    return assemble(n_rows, categories, bins, dense, tiles, listed)
 
 
 def _sort_values(

@@ -12,7 +12,7 @@ from ramify.model.label_graph import LabelGraph
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
 from ramify.model.outputs import TrainingOutputs
 from ramify.model.row_weights import channel_row_weights, row_weights
-from ramify.model.rules import MOST_DIGITS, OPERATORS, Rule, RuleSet, rules_of
+from ramify.model.rules import MOST_DIGITS, OPERATORS, Rule, RuleSet
 from ramify.model.storage import ModelFileError, read_model, write_model
 from ramify.model.structure import (
     NO_STATISTICS,
@@ -54,7 +54,6 @@ __all__ = [
     "make_aggregation",
     "read_model",
     "row_weights",
-    "rules_of",
     "winners",
     "write_model",
 ]

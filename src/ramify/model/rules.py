@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -59,25 +58,6 @@ class Rule:
     coverage: int
     gain: float
     digits: NDArray[np.uint8] | None = None
-
-
-def rules_of(learnt: _core.LearntRules, n_rules: int) -> list[Rule]:
-    """Take the rules from the core."""
-    body, head = np.empty(n_rules + 1, np.int64), np.empty(n_rules + 1, np.int64)
-    feature = np.empty(learnt.n_conditions, np.int32)
-    operator = np.empty(feature.size, np.uint8)
-    value = np.empty(feature.size)
-    coverage, gain = np.empty(n_rules, np.int64), np.empty(n_rules)
-    output = np.empty(learnt.n_scores, np.int32)
-    score = np.empty(output.size)
-    learnt.write_bodies(body, feature, operator, value, coverage)
-    learnt.write_heads(head, output, score, gain)
-    bodies = [slice(*ends) for ends in itertools.pairwise(body.tolist())]
-    heads = [slice(*ends) for ends in itertools.pairwise(head.tolist())]
-    return [
-        Rule(feature[b], operator[b], value[b], output[h], score[h], rows, fall)
-        for b, h, rows, fall in zip(bodies, heads, coverage.tolist(), gain.tolist())
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +137,52 @@ class RuleSet:
             coverage=np.array([rule.coverage for rule in rules], dtype=np.int64),
             gain=np.array([rule.gain for rule in rules], dtype=np.float64),
         )
+
+    @classmethod
+    def learnt(
+        cls, rules: _core.LearntRules, n_features: int, n_channels: int, n_train: int
+    ) -> RuleSet:
+        """Take rules from the core."""
+        n_rules = rules.n_rules
+        offsets = np.empty(n_rules + 1, np.int64), np.empty(n_rules + 1, np.int64)
+        feature = np.empty(rules.n_conditions, np.int32)
+        operator = np.empty(feature.size, np.uint8)
+        value = np.empty(feature.size)
+        coverage, gain = np.empty(n_rules, np.int64), np.empty(n_rules)
+        output = np.empty(rules.n_scores, np.int32)
+        score = np.empty(output.size)
+        rules.write_bodies(offsets[0], feature, operator, value, coverage)
+        rules.write_heads(offsets[1], output, score, gain)
+        return cls(
+            n_features=n_features,
+            n_channels=n_channels,
+            n_train=n_train,
+            body_offsets=offsets[0],
+            feature=feature,
+            operator=operator,
+            value=value,
+            digits=np.full(feature.size, MOST_DIGITS, np.uint8),
+            head_offsets=offsets[1],
+            output=output,
+            score=score,
+            coverage=coverage,
+            gain=gain,
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
+        """Put sets of rules one after the other; at least one."""
+        arrays = [part.to_arrays() for part in parts]
+        joined = {
+            name: np.concatenate([part[name] for part in arrays])
+            for name in arrays[0]
+            if name not in ("shape", "body_offsets", "head_offsets")
+        }
+        for name in ("body_offsets", "head_offsets"):
+            sizes = np.concatenate([np.diff(part[name]) for part in arrays])
+            joined[name] = np.concatenate([[0], np.cumsum(sizes)])
+        first = parts[0]
+        return cls(first.n_features, first.n_channels, first.n_train, **joined)
 
     @property
     def n_rules(self) -> int:

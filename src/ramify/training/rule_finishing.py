@@ -53,21 +53,32 @@ def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uin
     digits.
     """
     is_threshold = rules.operator <= OPERATORS.index(">")
-    margins = np.full(rules.value.size, np.inf)
-    order = np.flatnonzero(is_threshold)
-    order = order[np.argsort(rules.feature[order], kind="stable")]
-    used, first = np.unique(rules.feature[order], return_index=True)
-    for feature, at in zip(used.tolist(), np.split(order, first[1:])):
-        bins = slice(*features.bin_offsets[feature : feature + 2].tolist())
-        low = np.append(features.bin_low[bins], np.inf)
-        high = np.append(-np.inf, features.bin_high[bins])
-        value = rules.value[at]
-        place = np.searchsorted(high[1:], value, side="right")
-        with np.errstate(over="ignore", invalid="ignore"):
-            margins[at] = np.minimum(value - high[place], low[place] - value)
+    begin, end = features.bin_offsets[rules.feature], features.bin_offsets[rules.feature + 1]
+    place = _count_up_to(rules.value, features.bin_high, begin, end)
+    below = np.append(features.bin_high, -np.inf)[np.where(place > begin, place - 1, -1)]
+    above = np.append(features.bin_low, np.inf)[np.where(place < end, place, -1)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = np.minimum(rules.value - below, above - rules.value)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         exponents = np.floor(np.log10(np.abs(rules.value)))
         digits = exponents + 2 - np.ceil(np.log10(2 * margins) - 1e-9)
     digits[~is_threshold | ~np.isfinite(rules.value) | (rules.value == 0)] = 1
     digits[np.isnan(digits)] = MOST_DIGITS
     return np.asarray(np.clip(digits, 1, MOST_DIGITS), dtype=np.uint8)
+
+
+def _count_up_to(
+    values: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Find the first of bounds[begin:end], which ascend, above each value; end if none is."""
+    begin, end = begin.copy(), end.copy()
+    while (is_open := begin < end).any():
+        middle = (begin + end) // 2
+        is_below = np.zeros_like(is_open)
+        is_below[is_open] = bounds[middle[is_open]] <= values[is_open]
+        begin = np.where(is_below, middle + 1, begin)
+        end = np.where(is_open & ~is_below, middle, end)
+    return begin

@@ -38,7 +38,8 @@ class PackedStatistics:
 
     Parameters
     ----------
-    statistics : Statistics
+    n_rows, n_channels : int
+    coupling : ndarray of shape (n_rows,), or None
 
     Attributes
     ----------
@@ -48,14 +49,21 @@ class PackedStatistics:
     coupling : ndarray of shape (n_rows,), or None
     """
 
-    def __init__(self, statistics: Statistics) -> None:
-        n_rows, self.n_channels = statistics.gradient.shape
-        block = _core.padded_outputs(self.n_channels)
+    def __init__(self, n_rows: int, n_channels: int, coupling: Floats | None) -> None:
+        self.n_channels = n_channels
+        block = _core.padded_outputs(n_channels)
         self.values: Floats = np.zeros((n_rows, 2 * block))
-        self.gradient = self.values[:, : self.n_channels]
-        self.diagonal = self.values[:, block : block + self.n_channels]
-        self.coupling = statistics.coupling
-        self.gradient[:], self.diagonal[:] = statistics.gradient, statistics.diagonal
+        self.gradient = self.values[:, :n_channels]
+        self.diagonal = self.values[:, block : block + n_channels]
+        self.coupling = coupling
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> PackedStatistics:
+        """Pack derivatives."""
+        n_rows, n_channels = statistics.gradient.shape
+        packed = cls(n_rows, n_channels, statistics.coupling)
+        packed.gradient[:], packed.diagonal[:] = statistics.gradient, statistics.diagonal
+        return packed
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
-from ramify.model import Rule, RuleSet, rules_of
+from ramify.model import Rule, RuleSet
 from ramify.training.rule_loss_base import PackedStatistics, RuleLoss, RuleTargets
 
 _MOST_HALVINGS = 40
-#: Rules that the core learns before it answers.
-_RULES_AT_A_TIME = 32
+#: Rules that the core learns before it answers, if somebody waits for it and if not.
+_RULES_AT_A_TIME, _MOST_AT_A_TIME = 32, 4096
 #: Steps towards the best constant, for losses whose curvature only bounds them.
 _DEFAULT_STEPS = 100
 
@@ -95,15 +95,19 @@ class RuleLearner:
         self._held_out = held_out
         self._usable = _usable_rows(self._targets)
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
-        self._statistics = PackedStatistics(loss.statistics(self._targets, self.scores))
         self._has_twin = loss.has_twin and not _is_partial(self._targets)
+        self._statistics = self._first_statistics()
         self.losses: list[float] = []
         self._n_best = 0  # rules until the least of them
         if held_out is not None:
             self._row_losses = loss.row_losses(targets, self.scores)
 
     def learn(
-        self, n_features: int, rng: np.random.Generator, advance: Callable[..., None]
+        self,
+        n_features: int,
+        rng: np.random.Generator,
+        advance: Callable[..., None],
+        is_watched: bool = True,
     ) -> RuleSet:
         """Learn the default rule and the others.
 
@@ -112,23 +116,41 @@ class RuleLearner:
         n_features : int
         rng : numpy.random.Generator
         advance : callable
-            Called after every rule.
+            Called for every rule.
+        is_watched : bool
+            Whether it is to be called soon after each.
 
         Returns
         -------
         RuleSet
         """
-        rules = [self._default_rule()]
+        shape = n_features, self.scores.shape[1], int(self._usable.sum())
+        rules, learnt = [self._default_rule()], []
         advance()
-        while (n_left := self._settings.n_rules - len(rules)) > 0 and not self._is_over():
+        n_left = self._settings.n_rules - 1
+        while n_left > 0 and not self._is_over():
+            n_next = 1
             if self._is_plain:
-                rules += self._next_rules(min(n_left, _RULES_AT_A_TIME), rng, advance)
-                continue
-            rules.append(self._next_rule(int(rng.integers(2**63))))
-            advance()
+                n_next = min(n_left, _RULES_AT_A_TIME if is_watched else _MOST_AT_A_TIME)
+                learnt.append(RuleSet.learnt(self._next_rules(n_next, rng), *shape))
+            else:
+                rules.append(self._next_rule(int(rng.integers(2**63))))
+            advance(n_next)
+            n_left -= n_next
         if self.losses:
             del rules[self._n_best :]
-        return RuleSet.build(rules, n_features, self.scores.shape[1], int(self._usable.sum()))
+        return RuleSet.join([RuleSet.build(rules, *shape), *learnt])
+
+    def _first_statistics(self) -> PackedStatistics:
+        """Differentiate at scores of 0."""
+        if not self._has_twin:
+            return PackedStatistics.of(self._loss.statistics(self._targets, self.scores))
+        n_rows, n_channels = self.scores.shape
+        coupling = np.ones(n_rows) if self._loss.is_coupled else None
+        packed = PackedStatistics(n_rows, n_channels, coupling)
+        every = np.arange(n_rows, dtype=np.int32)
+        self._add_by_twin(packed, every, None, np.zeros(n_channels))
+        return packed
 
     def _is_over(self) -> bool:
         patience = self._settings.n_iter_no_change
@@ -158,7 +180,7 @@ class RuleLearner:
                 targets, np.broadcast_to(constant, targets.values.shape)
             )
             step = np.empty_like(constant)
-            packed = PackedStatistics(statistics)
+            packed = PackedStatistics.of(statistics)
             _core.find_head(
                 packed.values, step.size, packed.coupling, everything, None, params, step
             )
@@ -172,12 +194,10 @@ class RuleLearner:
         """Whether the core can learn rules without coming back after each."""
         return self._has_twin and not self._settings.is_guarded
 
-    def _next_rules(
-        self, n_rules: int, rng: np.random.Generator, advance: Callable[..., None]
-    ) -> list[Rule]:
+    def _next_rules(self, n_rules: int, rng: np.random.Generator) -> _core.LearntRules:
         """Learn several rules in the core; the same ones as `_next_rule` would."""
         known, settings = self._statistics, self._settings
-        learnt = _core.learn_rules(
+        return _core.learn_rules(
             self._columns,
             self._targets.values,
             self.scores,
@@ -188,9 +208,6 @@ class RuleLearner:
             settings.bootstrap,
             self._params,
         )
-        for _ in range(n_rules):
-            advance()
-        return rules_of(learnt, n_rules)
 
     def _next_rule(self, seed: int) -> Rule:
         counts = self._sample(seed)
@@ -260,16 +277,7 @@ class RuleLearner:
         is_complete = head.size == self.scores.shape[1]
         known = self._statistics
         if self._has_twin:
-            _core.add_head(
-                self._targets.values,
-                self.scores,
-                known.values,
-                not self._loss.decomposable,
-                rows,
-                None if is_complete else outputs,
-                head,
-                self._params.n_threads,
-            )
+            self._add_by_twin(known, rows, None if is_complete else outputs, head)
         elif is_complete or not self._loss.decomposable:
             scores = self.scores[rows]
             scores[:, outputs] += head
@@ -285,6 +293,24 @@ class RuleLearner:
             new = self._loss.statistics(self._targets.at(rows, outputs), scores)
             known.gradient[at], known.diagonal[at] = new.gradient, new.diagonal
         self._follow(rows)
+
+    def _add_by_twin(
+        self,
+        statistics: PackedStatistics,
+        rows: NDArray[Any],
+        outputs: NDArray[np.int32] | None,
+        head: NDArray[np.float64],
+    ) -> None:
+        _core.add_head(
+            self._targets.values,
+            self.scores,
+            statistics.values,
+            not self._loss.decomposable,
+            rows,
+            outputs,
+            head,
+            self._params.n_threads,
+        )
 
     def _follow(self, rows: NDArray[Any]) -> None:
         """Note the loss of the held-out rows, of which only covered ones have changed."""

@@ -9,6 +9,7 @@ A new parameter goes into the file of its family, and its name into the order be
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import Parameter as Argument
 from inspect import cleandoc, signature
 from textwrap import indent
@@ -114,13 +115,21 @@ def check_parameters(estimator: Any) -> None:
     InvalidParameterError
         Naming the parameter, what it may be and what it is.
     """
-    for name, value in estimator.get_params(deep=False).items():
-        parameter = declaration_of(type(estimator), name)
+    cls: Any = type(estimator)
+    for name in _names_of(cls):
+        value = getattr(estimator, name)
+        parameter = declaration_of(cls, name)
         if not parameter.accepts(value):
             raise InvalidParameterError(
                 f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
                 f"got {value!r}.{did_you_mean(value, parameter.names)}"
             )
+
+
+@lru_cache(maxsize=64)
+def _names_of(cls: Any) -> tuple[str, ...]:
+    """Give the names of the constructor's parameters, which take long to find."""
+    return tuple(cls._get_param_names())
 
 
 def declaration_of(cls: Any, name: str) -> Parameter:
