@@ -1,66 +1,53 @@
 // Sums over a few rows each for many columns at once, in double precision: two-valued features.
 #pragma once
 
-#include "kernels/lanes.inl"
+#include "kernels/doubles.inl"
 #include "ramify/kernels.hpp"
 
 namespace ramify::RAMIFY_ISA {
 
-typedef double double2 __attribute__((vector_size(16)));
-typedef double double4 __attribute__((vector_size(32)));
-typedef double double8 __attribute__((vector_size(64)));
-typedef float float2 __attribute__((vector_size(8)));
-
-// W floats become W doubles, a native vector of them.
-template <int W>
-struct Widened;
-template <>
-struct Widened<2> {
-    using Narrow = float2;
-    using Wide = double2;
-};
-template <>
-struct Widened<4> {
-    using Narrow = float4;
-    using Wide = double4;
-};
-template <>
-struct Widened<8> {
-    using Narrow = float8;
-    using Wide = double8;
-};
-
 template <int N>
 void sum_columns(const ColumnsTask& task) {
-    constexpr int W = N < kWidth / 2 ? N : kWidth / 2;
-    constexpr int M = N / W;
-    using Narrow = typename Widened<W>::Narrow;
-    using Wide = typename Widened<W>::Wide;
     for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
         const float* const g = task.gradient.data + block * task.gradient.block_stride;
-        Wide total[M];
-        std::memcpy(total, task.total + block * N, sizeof(total));
+        const auto total = Doubles<N>::load(task.total + block * N);
         for (int64_t column = 0; column < task.n_columns; ++column) {
             const RowList& list = task.columns[column];
-            Wide sum[M] = {};
-            for (int64_t i = 0; i < list.n_rows; ++i) {
-                const float* const row = g + int64_t{list.rows[i]} * N;
-                for (int m = 0; m < M; ++m) {
-                    Narrow values;
-                    std::memcpy(&values, row + m * W, sizeof(values));
-                    sum[m] += __builtin_convertvector(values, Wide);
-                }
-            }
-            Wide norm = {}, product = {};
-            for (int m = 0; m < M; ++m) {
-                norm += sum[m] * sum[m];
-                product += sum[m] * total[m];
-            }
-            double norm_sum = 0.0, product_sum = 0.0;
-            for (int k = 0; k < W; ++k) norm_sum += norm[k], product_sum += product[k];
-            task.norms[column] = block == 0 ? norm_sum : task.norms[column] + norm_sum;
-            task.products[column] = block == 0 ? product_sum : task.products[column] + product_sum;
+            Doubles<N> sum = Doubles<N>::zero();
+            for (int64_t i = 0; i < list.n_rows; ++i)
+                sum.add(Doubles<N>::load(g + int64_t{list.rows[i]} * N));
+            const double norm = sum.dot(sum), product = sum.dot(total);
+            task.norms[column] = block == 0 ? norm : task.norms[column] + norm;
+            task.products[column] = block == 0 ? product : task.products[column] + product;
         }
+    }
+}
+
+template <int N>
+void sum_entries(const EntrySumsTask& task) {
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        const auto row = Doubles<N>::load(task.gradient + i * N);
+        const double weight = task.weights ? task.weights[i] : 1.0;
+        const int64_t end = task.indptr[task.rows[i] + 1];
+        for (int64_t e = task.indptr[task.rows[i]]; e < end; ++e) {
+            const int32_t slot = task.slots[e];
+            double* const sum = task.sums + int64_t{slot} * N;
+            auto moved = Doubles<N>::load(sum);
+            moved.add(row);
+            moved.store(sum);
+            task.weight_sums[slot] += weight;
+            ++task.counts[slot];
+        }
+    }
+}
+
+template <int N>
+void norms_of_sums(const SumNormsTask& task) {
+    const auto total = Doubles<N>::load(task.total);
+    for (int64_t i = 0; i < task.n_sums; ++i) {
+        const auto sum = Doubles<N>::load(task.sums + i * N);
+        task.norms[i] = sum.dot(sum);
+        task.products[i] = sum.dot(total);
     }
 }
 

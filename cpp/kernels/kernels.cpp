@@ -36,6 +36,8 @@ constexpr Kernels table() {
     kernels.subset_norms = subset_norms<N>;
     kernels.row_products = row_products<N>;
     kernels.sum_columns = sum_columns<N>;
+    kernels.sum_entries = sum_entries<N>;
+    kernels.norms_of_sums = norms_of_sums<N>;
     kernels.code_ranges = code_ranges;
     kernels.draw_cuts = draw_cuts;
     kernels.code_masks = code_masks;

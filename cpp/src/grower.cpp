@@ -28,6 +28,7 @@ struct OpenNode {
     NodeTotals totals;
     Split split;
     std::unique_ptr<NodeHistograms> histograms;
+    std::unique_ptr<ListedSums> listed;
 };
 
 struct Subtree {
@@ -106,7 +107,10 @@ class Grower {
         if (!is_searched || !can_split(node.range, node.depth) || is_pure(node.totals)) return;
         if (!is_best_first && search_.keeps_histograms(node.range.size()))
             node.histograms = search_.new_histograms();
-        const SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
+        SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
+        if (is_best_first && !node.listed && search_.keeps_listed_sums(node.range.size()))
+            node.listed = search_.listed_sums_of(node.range);
+        view.listed = node.listed.get();
         node.split = search_.find_with_team(view, node.histograms.get());
         // q numbers that nobody needs while the node waits
         if (!search_.is_incremental()) node.totals = {};
@@ -137,6 +141,20 @@ class Grower {
         for (OpenNode* node : {&small, &large})
             if (is_pure(node->totals)) node->split = Split{};
         if (search_.keeps_histograms(large.range.size())) large.histograms = std::move(parent);
+    }
+
+    // Sums of the larger child are its parent's less those of the smaller.
+    void derive_listed_sums(OpenNode& parent, OpenNode& a, OpenNode& b) {
+        const bool a_small = a.range.size() <= b.range.size();
+        OpenNode& small = a_small ? a : b;
+        OpenNode& large = a_small ? b : a;
+        if (!parent.listed || !can_split(large.range, large.depth) ||
+            !search_.keeps_listed_sums(large.range.size()))
+            return;
+        small.listed = search_.listed_sums_of(small.range);
+        parent.listed->subtract(*small.listed);
+        large.listed = std::move(parent.listed);
+        if (!search_.keeps_listed_sums(small.range.size())) small.listed.reset();
     }
 
     static void note_split(TreeNode& record, const Split& split, std::vector<uint32_t>& words) {
@@ -377,6 +395,7 @@ class Grower {
                 (can_split(left.range, left.depth) || can_split(right.range, right.depth)))
                 search_.split_lists_with_team(node.range);
             summarise_children(node, left, right);
+            if (goes_on) derive_listed_sums(node, left, right);
             open_with_team(left, goes_on);
             open_with_team(right, goes_on);
             offer(std::move(left));

@@ -1,6 +1,7 @@
 #include "incremental_search.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "ramify/random.hpp"
 
@@ -10,6 +11,8 @@ namespace {
 
 // Features with two values that are searched at a time.
 constexpr int64_t kPieceFeatures = 64;
+// What the sums of all nodes that wait may take.
+constexpr size_t kMostListedBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -23,7 +26,7 @@ IncrementalSearch::Thread::Thread(Workspace& workspace)
                : 0) {}
 
 IncrementalSearch::IncrementalSearch(Workspace& workspace, ThreadTeam& team)
-    : workspace_(workspace), team_(team) {
+    : workspace_(workspace), team_(team), can_list_sums_(ListedSums::are_possible(workspace)) {
     for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(workspace));
 }
 
@@ -109,8 +112,10 @@ SearchNode IncrementalSearch::prepare(const SearchNode& node, Thread& thread) {
             add_candidate(feature, feature_rank(node.seed, feature), thread);
         };
         for (int32_t i = 0; i < binned.n_dense; ++i) add(binned.dense_features[i]);
-        if (binned.n_sparse > 0) thread.entries.collect(node.range, nullptr);
-        for (int32_t slot : thread.entries.touched()) add(binned.sparse_features[slot]);
+        if (binned.n_sparse > 0 && !node.listed) {
+            thread.entries.collect(node.range, nullptr);
+            for (int32_t slot : thread.entries.touched()) add(binned.sparse_features[slot]);
+        }
     }
     SearchNode ready = node;
     if (workspace_.channels.is_sparse()) {
@@ -146,10 +151,33 @@ void IncrementalSearch::search_piece(const SearchNode& node, const Thread& calle
                                     caller.entries, thread.features.label_sums, best);
 }
 
+bool IncrementalSearch::uses_listed_sums(int64_t n_rows) const {
+    return can_list_sums_ && ListedSums::are_worthwhile(workspace_, n_rows);
+}
+
+bool IncrementalSearch::keeps_listed_sums(int64_t n_rows, int64_t n_leaves) const {
+    return uses_listed_sums(n_rows) &&
+           n_leaves * ListedSums::bytes(workspace_) <= kMostListedBytes;
+}
+
+std::unique_ptr<ListedSums> IncrementalSearch::listed_sums_of(const NodeRange& range,
+                                                              ChannelStore& store) const {
+    const Blocks gradient = workspace_.gradient_blocks(store, range);
+    return std::make_unique<ListedSums>(listed_sums(workspace_, range, gradient.data, &team_));
+}
+
 Split IncrementalSearch::find(const SearchNode& given, int id) {
     Thread& thread = *threads_[id];
-    const SearchNode node = prepare(given, thread);
+    SearchNode wanted = given;
+    std::optional<ListedSums> own;
+    if (uses_listed_sums(given.range.size())) {
+        const Blocks gradient = workspace_.gradient_blocks(*given.store, given.range);
+        own.emplace(listed_sums(workspace_, given.range, gradient.data, nullptr));
+        wanted.listed = &*own;
+    }
+    const SearchNode node = prepare(wanted, thread);
     Split best = new_split();
+    if (node.listed) thread.two_valued_search.search_listed(node, best);
     for (int64_t piece = 0; piece < n_pieces(thread); ++piece) {
         if (node.range.size() >= kAddsPerCheck) workspace_.interrupt.check();
         search_piece(node, thread, piece, thread, best);
@@ -160,12 +188,19 @@ Split IncrementalSearch::find(const SearchNode& given, int id) {
 
 Split IncrementalSearch::find_with_team(const SearchNode& given) {
     Thread& caller = *threads_[0];
-    const SearchNode node = prepare(given, caller);
+    SearchNode wanted = given;
+    std::unique_ptr<ListedSums> own;
+    if (!given.listed && uses_listed_sums(given.range.size())) {
+        own = listed_sums_of(given.range, *given.store);
+        wanted.listed = own.get();
+    }
+    const SearchNode node = prepare(wanted, caller);
     std::vector<Split> bests(team_.size(), new_split());
     team_.parallel_for(n_pieces(caller), [&](int64_t piece, int id) {
         search_piece(node, caller, piece, *threads_[id], bests[id]);
     });
     Split best = new_split();
+    if (node.listed) caller.two_valued_search.search_listed(node, best);
     for (Split& candidate : bests)
         if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
     if (!best.found() && draws_features()) search_remaining(node, caller, best);

@@ -8,6 +8,7 @@
 
 #include "feature_draw.hpp"
 #include "label_totals.hpp"
+#include "listed_sums.hpp"
 #include "ramify/parallel.hpp"
 #include "sparse_entries.hpp"
 #include "split_search.hpp"
@@ -32,6 +33,11 @@ class IncrementalSearch {
 
     Split find(const SearchNode& node, int thread);
     Split find_with_team(const SearchNode& node);
+
+    // Whether a node of this size keeps the sums of its features for its children, where a tree
+    // has this many leaves; and those sums, by all threads.
+    bool keeps_listed_sums(int64_t n_rows, int64_t n_leaves) const;
+    std::unique_ptr<ListedSums> listed_sums_of(const NodeRange& range, ChannelStore& store) const;
 
     int64_t partition(const NodeRange& range, const Split& split, ChannelStore* store, int thread);
 
@@ -78,6 +84,7 @@ class IncrementalSearch {
     }
     // Chooses the candidates and collects their entries; returns the node, ready for them.
     SearchNode prepare(const SearchNode& node, Thread& thread);
+    bool uses_listed_sums(int64_t n_rows) const;
     void draw_candidates(const SearchNode& node, Thread& thread);
     void add_candidate(int32_t feature, uint64_t rank, Thread& thread);
     void search_other(const SearchNode& node, int32_t feature, uint64_t rank,
@@ -93,6 +100,7 @@ class IncrementalSearch {
     Workspace& workspace_;
     ThreadTeam& team_;
     std::vector<std::unique_ptr<Thread>> threads_;
+    const bool can_list_sums_;
 };
 
 }  // namespace ramify

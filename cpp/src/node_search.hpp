@@ -40,6 +40,15 @@ class NodeSearch {
     // The best split by one thread (inside a parallel region), or by the whole team.
     Split find(const SearchNode& node, int thread);
     Split find_with_team(const SearchNode& node, NodeHistograms* kept);
+    // Whether a node of this size keeps what lets its children be searched quickly
+    // (`SearchNode::listed`), and that.
+    bool keeps_listed_sums(int64_t n_rows) const {
+        return incremental_ &&
+               incremental_->keeps_listed_sums(n_rows, workspace_.params.max_leaf_nodes);
+    }
+    std::unique_ptr<ListedSums> listed_sums_of(const NodeRange& range) {
+        return incremental_->listed_sums_of(range, resident_);
+    }
     // Both children of a node whose histograms are at hand; `parent` becomes the larger child's.
     void find_siblings_with_team(const SearchNode& small, const SearchNode& large,
                                  NodeHistograms* small_kept, NodeHistograms& parent,

@@ -10,6 +10,8 @@
 
 namespace ramify {
 
+class ListedSums;
+
 // A node under search: its rows, its sums, its seed and where its channels are (null: only at
 // the source, to be loaded block by block).
 struct SearchNode {
@@ -18,6 +20,7 @@ struct SearchNode {
     uint64_t seed = 0;
     ChannelStore* store = nullptr;
     const double* label_totals = nullptr;  // (n_channels,) G; sparse labels only
+    const ListedSums* listed = nullptr;    // null: features of two values are collected
 };
 
 // More categories than this in a node are ordered along their main axis instead of one by one.

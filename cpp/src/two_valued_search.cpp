@@ -1,11 +1,19 @@
 #include "two_valued_search.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "label_totals.hpp"
+#include "ramify/random.hpp"
 #include "random_cut.hpp"
 
 namespace ramify {
+
+namespace {
+
+constexpr double kNoGain = -std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 void TwoValuedSearch::search(const SearchNode& node, const int32_t* features,
                              const uint64_t* ranks, size_t n, const SparseEntries& entries,
@@ -16,19 +24,43 @@ void TwoValuedSearch::search(const SearchNode& node, const int32_t* features,
         sum_sparse_labels(node, side);
     else
         sum_channels(node);
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        const double gain = gain_of(node, weights_[column], norms_[column], products_[column]);
+        if (gain > kNoGain && best.beaten_by(gain, ranks_[column]))
+            keep(node, features_[column], ranks_[column], columns_[column].n_rows, gain, best);
+    }
+}
+
+void TwoValuedSearch::search_listed(const SearchNode& node, Split& best) {
+    const ListedSums& listed = *node.listed;
+    const BinnedView& binned = workspace_.binned;
+    norms_.resize(binned.n_sparse);
+    products_.resize(binned.n_sparse);
+    kernels_.norms_of_sums({listed.sums(), node.totals->gradient.data(), binned.n_sparse,
+                            norms_.data(), products_.data()});
+    const int64_t least = std::max<int64_t>(1, workspace_.params.min_samples_leaf);
+    const int64_t most = node.range.size() - least;
+    for (int32_t slot = 0; slot < binned.n_sparse; ++slot) {
+        const int64_t count = listed.count(slot);
+        if (count < least || count > most) continue;
+        work += static_cast<uint64_t>(count) * workspace_.channels.n_channels;
+        const double gain = gain_of(node, listed.weight(slot), norms_[slot], products_[slot]);
+        if (!(gain > kNoGain)) continue;
+        const int32_t feature = binned.sparse_features[slot];
+        const uint64_t rank = feature_rank(node.seed, feature);
+        if (best.beaten_by(gain, rank)) keep(node, feature, rank, count, gain, best);
+    }
+}
+
+double TwoValuedSearch::gain_of(const SearchNode& node, double weight, double norm,
+                                double product) const {
     const NodeTotals& totals = *node.totals;
     const double lambda = workspace_.params.l2_regularization;
-    const double dust = workspace_.dust() * totals.weight;
-    for (size_t column = 0; column < columns_.size(); ++column) {
-        const double weight = weights_[column], other = totals.weight - weight;
-        if (std::min(weight, other) <= dust) continue;
-        const double norm = norms_[column];
-        // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
-        const double gain = norm / (weight + lambda) +
-                            (totals.norm - 2.0 * products_[column] + norm) / (other + lambda) -
-                            totals.base_score;
-        if (best.beaten_by(gain, ranks_[column])) keep(node, column, gain, best);
-    }
+    const double other = totals.weight - weight;
+    if (std::min(weight, other) <= workspace_.dust() * totals.weight) return kNoGain;
+    // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
+    return norm / (weight + lambda) + (totals.norm - 2.0 * product + norm) / (other + lambda) -
+           totals.base_score;
 }
 
 void TwoValuedSearch::choose_columns(const SearchNode& node, const int32_t* features,
@@ -84,13 +116,13 @@ void TwoValuedSearch::sum_sparse_labels(const SearchNode& node, std::vector<doub
     }
 }
 
-void TwoValuedSearch::keep(const SearchNode& node, size_t column, double gain, Split& best) const {
+void TwoValuedSearch::keep(const SearchNode& node, int32_t feature, uint64_t rank,
+                           int64_t n_listed, double gain, Split& best) const {
     const BinnedView& binned = workspace_.binned;
-    const int32_t feature = features_[column];
-    const int64_t n = node.range.size(), n_listed = columns_[column].n_rows;
+    const int64_t n = node.range.size();
     const bool lists_left = binned.sparse_default[~workspace_.feature_home[feature]] == 1;
     best.gain = gain;
-    best.rank = ranks_[column];
+    best.rank = rank;
     best.feature = feature;
     best.n_left = lists_left ? n_listed : n - n_listed;
     best.missing_left = 2 * best.n_left >= n;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "listed_sums.hpp"
 #include "sparse_entries.hpp"
 #include "split_search.hpp"
 
@@ -20,6 +21,9 @@ class TwoValuedSearch {
     void search(const SearchNode& node, const int32_t* features, const uint64_t* ranks, size_t n,
                 const SparseEntries& entries, std::vector<double>& side, Split& best);
 
+    // The same of all sparse features, from the sums of the node.
+    void search_listed(const SearchNode& node, Split& best);
+
     uint64_t work = 0;  // (row, feature, channel) triples that were added up
 
   private:
@@ -28,7 +32,10 @@ class TwoValuedSearch {
                         size_t n, const SparseEntries& entries);
     void sum_channels(const SearchNode& node);
     void sum_sparse_labels(const SearchNode& node, std::vector<double>& side);
-    void keep(const SearchNode& node, size_t column, double gain, Split& best) const;
+    // The gain of parting rows of this weight, |A|^2 and G.A; kNoGain where a side has no weight.
+    double gain_of(const SearchNode& node, double weight, double norm, double product) const;
+    void keep(const SearchNode& node, int32_t feature, uint64_t rank, int64_t n_listed,
+              double gain, Split& best) const;
 
     Workspace& workspace_;
     const Kernels& kernels_;

@@ -146,6 +146,16 @@ def test_a_deep_and_lopsided_tree_keeps_its_sums_exact(kind):
     assert_agrees(tree, problem, is_best=False, **settings)
 
 
+def test_sums_derived_from_the_parent_are_those_of_the_rows():
+    """Best-first growth keeps the sums of its features, and takes the smaller child off them."""
+    problem = binary_problem(n_rows=5000, n_channels=5, share=0.02, weights="rows", seed=14)
+    problem = replace(problem, gradient=problem.gradient + 100.0 * problem.row_weights[:, None])
+    settings = {"max_leaf_nodes": 150, "min_samples_leaf": 4}
+    tree = problem.grow(**settings)
+    assert tree.depths.max() > 12
+    assert_agrees(tree, problem, **settings)
+
+
 @pytest.mark.parametrize("kind", LABELS_AND_CHANNELS)
 def test_rare_numbers_are_split_like_rare_flags(kind):
     """More than two values, missing ones, and two dense features beside many sparse ones."""
@@ -175,10 +185,12 @@ def test_best_first_growth_on_sparse_features_equals_depth_first(max_features, k
 
 
 @pytest.mark.parametrize("kind", LABELS_AND_CHANNELS)
-def test_one_thread_equals_many_on_sparse_features(kind):
+@pytest.mark.parametrize("max_features", [6, 18])
+@pytest.mark.parametrize("limits", [{"max_depth": 40}, {"max_leaf_nodes": 600}])
+def test_one_thread_equals_many_on_sparse_features(kind, max_features, limits):
     # More rows than one thread takes alone.
     problem = problem_of(kind, n_rows=70_000, n_channels=3, weights="rows", seed=10)
-    settings = {"max_features": 6, "min_samples_leaf": 5, "max_depth": 40}
+    settings = {"max_features": max_features, "min_samples_leaf": 5, **limits}
     one = grow(problem, kind, n_threads=1, **settings)
     assert one.n_nodes > 1000
     for n_threads in (2, 5):

@@ -290,6 +290,27 @@ struct ColumnsTask {
     double* products = nullptr;  // OUT (n_columns,)
 };
 
+// Sums of rows over each of the features that list them; of one block of channels.
+struct EntrySumsTask {
+    const int32_t* rows = nullptr;    // IN (n_rows,) in the order of the node
+    const float* gradient = nullptr;  // IN (n_rows, lanes)
+    const float* weights = nullptr;   // IN (n_rows,) or null: 1 each
+    int64_t n_rows = 0;
+    const int64_t* indptr = nullptr;  // IN (n + 1,) of all rows
+    const int32_t* slots = nullptr;   // IN the features that list a row
+    double* sums = nullptr;           // IN OUT (n_slots, lanes)
+    double* weight_sums = nullptr;    // IN OUT (n_slots,)
+    int32_t* counts = nullptr;        // IN OUT (n_slots,)
+};
+// Squared norms of sums, and their products with a total.
+struct SumNormsTask {
+    const double* sums = nullptr;   // IN (n_sums, lanes)
+    const double* total = nullptr;  // IN (lanes,)
+    int64_t n_sums = 0;
+    double* norms = nullptr;     // OUT (n_sums,)
+    double* products = nullptr;  // OUT (n_sums,)
+};
+
 // bins[k]: the first bin whose largest value is not below values[k], or the last one.
 constexpr int kFindTogether = 16;
 struct FindBinsTask {
@@ -334,6 +355,8 @@ struct Kernels {
     void (*subset_norms)(const SubsetTask&);
     void (*row_products)(const ProductTask&);
     void (*sum_columns)(const ColumnsTask&);
+    void (*sum_entries)(const EntrySumsTask&);
+    void (*norms_of_sums)(const SumNormsTask&);
     void (*code_ranges)(const CodeRangeTask&);
     void (*draw_cuts)(const CutTask&);
     void (*code_masks)(const CodeMaskTask&);
