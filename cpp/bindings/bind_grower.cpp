@@ -203,8 +203,8 @@ void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<do
     }
 }
 
-// What a forest keeps of a tree: the splits, where the rows of each leaf begin, and each feature's
-// share in the gains.
+// What an ensemble keeps of a tree: the splits, where the rows of each leaf begin, and the sum of
+// each feature's gains.
 void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<double> threshold,
                   OutVector<int32_t> right, OutVector<uint8_t> missing_left,
                   OutVector<int64_t> category_offset, OutVector<int64_t> leaf_offsets,
@@ -216,7 +216,6 @@ void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<d
     require_length(leaf_offsets, (n + 1) / 2 + 1, "leaf_offsets");
     std::fill_n(feature_gains.data(), p, 0.0);
     int64_t leaf = 0;
-    double total = 0.0;
     for (int64_t i = 0; i < n; ++i) {
         const TreeNode& node = tree.nodes[i];
         write_split(node, i, feature, threshold, right, missing_left, category_offset);
@@ -226,12 +225,9 @@ void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<d
         }
         require(node.feature < p, "feature_gains must have length n_features");
         // A split cannot take off more than there is, whatever weights far apart are rounded to.
-        const double gain = std::min(node.gain, node.impurity);
-        feature_gains.data()[node.feature] += gain;
-        total += gain;
+        feature_gains.data()[node.feature] += std::min(node.gain, node.impurity);
     }
     leaf_offsets.data()[leaf] = static_cast<int64_t>(tree.rows.size());
-    for (int64_t j = 0; total > 0.0 && j < p; ++j) feature_gains.data()[j] /= total;
 }
 
 template <typename T>
@@ -322,6 +318,7 @@ void init_grower(nb::module_& module) {
              nb::arg("sparse_indptr").noconvert(), nb::arg("sparse_slot").noconvert(),
              nb::arg("sparse_code").noconvert());
 
+    module.def("uses_row_orders", &uses_row_orders, nb::arg("n_rows"), nb::arg("n_channels"));
     nb::class_<RowOrders>(module, "RowOrders", "All rows in the order of every feature.")
         .def(nb::init<const Binned&, int>(), nb::arg("binned"), nb::arg("n_threads"),
              nb::keep_alive<1, 2>());

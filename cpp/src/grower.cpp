@@ -2,7 +2,10 @@
 #include "ramify/grower.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <queue>
 
 #include "bits.hpp"
@@ -20,6 +23,9 @@ constexpr double kPureShare = 1e-11;
 // A large node asks for Ctrl-C as it is searched; small ones after so many of them.
 constexpr uint32_t kNodesPerCheck = 16;
 
+// Fewer rows are not worth being handed from one thread to another.
+constexpr int64_t kLeastGivenRows = 128;
+
 struct OpenNode {
     int32_t id = 0;  // in the tree under construction
     NodeRange range;
@@ -32,12 +38,19 @@ struct OpenNode {
 };
 
 struct Subtree {
-    int32_t id = 0;
+    Subtree(int32_t id, const NodeRange& range, int64_t depth, uint64_t seed)
+        : id(id), range(range), depth(depth), seed(seed) {}
+
+    int32_t id;
     NodeRange range;
-    int64_t depth = 0;
-    uint64_t seed = 0;
+    int64_t depth;
+    uint64_t seed;
     std::vector<TreeNode> nodes;  // nodes[0] replaces the node `id`
     std::vector<uint32_t> words;
+    // Where it is a part of another one, which was given away: its sums are known.
+    bool is_given = false, may_split = false;
+    NodeTotals totals;
+    std::vector<const Subtree*> given;  // parts of it; `id` counts its nodes
 };
 
 class Grower {
@@ -56,7 +69,7 @@ class Grower {
         nodes_.emplace_back();
         const bool is_best_first = params_.max_leaf_nodes > 0;
         if (!is_best_first && workspace_.n_rows <= search_.subtree_rows()) {
-            subtrees_.push_back({0, root.range, 0, root.seed, {}, {}});
+            subtrees_.emplace_back(0, root.range, 0, root.seed);
             grow_subtrees();
             return assemble();
         }
@@ -98,13 +111,18 @@ class Grower {
             params_.min_impurity_decrease * totals.weight * workspace_.channels.n_channels;
     }
 
-    // Sums and best split of one node, by all threads.
-    void open_with_team(OpenNode& node, bool is_searched = true) {
-        const bool is_best_first = params_.max_leaf_nodes > 0;
+    // Sums of a node; whether it is to be searched.
+    bool enter(OpenNode& node, bool is_searched) {
         if (node.totals.n_rows == 0) node.totals = search_.summarise(node.range, 0, false);
         if (node.id == 0) note_root(node.totals);
         record(nodes_[node.id], node.range, node.totals);
-        if (!is_searched || !can_split(node.range, node.depth) || is_pure(node.totals)) return;
+        return is_searched && can_split(node.range, node.depth) && !is_pure(node.totals);
+    }
+
+    // Sums and best split of one node, by all threads.
+    void open_with_team(OpenNode& node, bool is_searched = true) {
+        const bool is_best_first = params_.max_leaf_nodes > 0;
+        if (!enter(node, is_searched)) return;
         if (!is_best_first && search_.keeps_histograms(node.range.size()))
             node.histograms = search_.new_histograms();
         SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
@@ -114,6 +132,30 @@ class Grower {
         node.split = search_.find_with_team(view, node.histograms.get());
         // q numbers that nobody needs while the node waits
         if (!search_.is_incremental()) node.totals = {};
+    }
+
+    // Both children of a node whose rows are parted; null: those that are opened later.
+    void open_children(const OpenNode& parent, OpenNode* const (&children)[2], bool is_searched) {
+        if (!search_.has_whole_lists()) {
+            for (OpenNode* child : children)
+                if (child) open_with_team(*child, is_searched);
+            return;
+        }
+        NodeSearch::Child views[2];
+        for (int i = 0; i < 2; ++i) {
+            OpenNode* const child = children[i];
+            if (!child) continue;
+            views[i].is_searched = enter(*child, is_searched);
+            views[i].node = {child->range, &child->totals, child->seed, search_.store_of(0)};
+        }
+        const bool is_one_later = !children[0] || !children[1];
+        if (views[0].is_searched || views[1].is_searched || is_one_later)
+            search_.split_and_search_lists(parent.range, views);
+        for (int i = 0; i < 2; ++i) {
+            if (!children[i]) continue;
+            if (views[i].is_searched) children[i]->split = std::move(views[i].best);
+            children[i]->totals = {};
+        }
     }
 
     void summarise_children(OpenNode& parent, OpenNode& left, OpenNode& right) {
@@ -140,7 +182,10 @@ class Grower {
                                         small.split, large.split);
         for (OpenNode* node : {&small, &large})
             if (is_pure(node->totals)) node->split = Split{};
-        if (search_.keeps_histograms(large.range.size())) large.histograms = std::move(parent);
+        if (search_.keeps_histograms(large.range.size()))
+            large.histograms = std::move(parent);
+        else
+            search_.reuse(std::move(parent));
     }
 
     // Sums of the larger child are its parent's less those of the smaller.
@@ -200,7 +245,10 @@ class Grower {
             team_.interrupt().check();
             OpenNode node = std::move(stack.back());
             stack.pop_back();
-            if (!is_accepted(node.split)) continue;
+            if (!is_accepted(node.split)) {
+                search_.reuse(std::move(node.histograms));
+                continue;
+            }
             OpenNode children[2];
             divide(nodes_[node.id], node, words_, 0, children[0], children[1]);
             add_children(node.id, children[0], children[1]);
@@ -216,17 +264,19 @@ class Grower {
                 stack.push_back(std::move(children[smaller]));
                 continue;
             }
-            node.histograms.reset();
-            search_.split_lists_with_team(node.range);
+            search_.reuse(std::move(node.histograms));
             summarise_children(node, children[0], children[1]);
-            for (OpenNode& child : children) {
-                if (child.range.size() <= search_.subtree_rows()) {
-                    subtrees_.push_back({child.id, child.range, child.depth, child.seed, {}, {}});
-                    continue;
-                }
-                open_with_team(child);
-                stack.push_back(std::move(child));
+            OpenNode* opened[2];
+            for (int i = 0; i < 2; ++i) {
+                OpenNode& child = children[i];
+                const bool is_later = child.range.size() <= search_.subtree_rows();
+                if (is_later)
+                    subtrees_.emplace_back(child.id, child.range, child.depth, child.seed);
+                opened[i] = is_later ? nullptr : &child;
             }
+            open_children(node, opened, true);
+            for (OpenNode* child : opened)
+                if (child) stack.push_back(std::move(*child));
         }
         grow_subtrees();
     }
@@ -237,8 +287,18 @@ class Grower {
             return a.range.size() != b.range.size() ? a.range.size() > b.range.size()
                                                     : a.id < b.id;
         });
-        team_.parallel_for(static_cast<int64_t>(subtrees_.size()),
-                           [&](int64_t i, int thread) { grow_subtree(subtrees_[i], thread); });
+        if (!search_.has_whole_lists() || team_.size() == 1) {
+            team_.parallel_for(static_cast<int64_t>(subtrees_.size()),
+                               [&](int64_t i, int thread) { grow_subtree(subtrees_[i], thread); });
+            return;
+        }
+        for (Subtree& subtree : subtrees_) waiting_.push_back(&subtree);
+        team_.parallel_for(team_.size(), [&](int64_t, int thread) {
+            while (Subtree* const subtree = take_subtree()) {
+                const Growing growing(*this);
+                grow_subtree(*subtree, thread);
+            }
+        });
     }
 
     struct SubtreeNode {
@@ -251,6 +311,57 @@ class Grower {
         Split split;
         bool may_split = false;
     };
+
+    // While it lives, others wait for what may be given to them.
+    class Growing {
+      public:
+        explicit Growing(Grower& grower) : grower_(grower) {}
+        ~Growing() {
+            std::lock_guard<std::mutex> lock(grower_.mutex_);
+            --grower_.n_growing_;
+        }
+
+      private:
+        Grower& grower_;
+    };
+
+    // The largest subtree that waits; null once all are grown. Its taker is Growing.
+    Subtree* take_subtree() {
+        for (bool is_hungry = false;; is_hungry = true) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            if (!waiting_.empty() || n_growing_ == 0) {
+                if (is_hungry) --n_hungry_;
+                if (waiting_.empty()) return nullptr;
+                const auto largest = std::max_element(waiting_.begin(), waiting_.end(),
+                                                      [](const Subtree* a, const Subtree* b) {
+                                                          return a->range.size() < b->range.size();
+                                                      });
+                Subtree* const taken = *largest;
+                waiting_.erase(largest);
+                ++n_growing_;
+                return taken;
+            }
+            if (!is_hungry) ++n_hungry_;
+            lock.unlock();
+            team_.interrupt().check();
+            pause_briefly();
+        }
+    }
+
+    // Lets a thread that has nothing to do grow the largest of the nodes that wait.
+    void give_away(Subtree& subtree, std::vector<SubtreeNode>& stack) {
+        if (stack.size() < 2 || stack[0].range.size() < kLeastGivenRows || !stack[0].may_split)
+            return;
+        SubtreeNode& node = stack[0];
+        const int32_t id = append_node(subtree, node.parent, node.is_right);
+        std::lock_guard<std::mutex> lock(mutex_);
+        Subtree& given = subtrees_.emplace_back(id, node.range, node.depth, node.seed);
+        given.is_given = given.may_split = true;
+        given.totals = std::move(node.totals);
+        subtree.given.push_back(&given);
+        waiting_.push_back(&given);
+        stack.erase(stack.begin());
+    }
 
     // Whether a node of these sums may be split.
     bool is_open(const Subtree& subtree, const SubtreeNode& node) {
@@ -268,7 +379,7 @@ class Grower {
     }
 
     // Nodes are numbered as they are searched: in preorder, unless the sums of nodes are derived
-    // from each other.
+    // from each other, or a part is given away.
     void grow_subtree(Subtree& subtree, int thread) {
         std::vector<SubtreeNode> stack(1);
         stack[0].range = subtree.range;
@@ -276,8 +387,13 @@ class Grower {
         stack[0].seed = subtree.seed;
         subtree.nodes.reserve(2 * subtree.range.size());
         search_.start_subtree(subtree.range, thread);
-        stack[0].totals = search_.summarise(subtree.range, thread, false);
-        stack[0].may_split = is_open(subtree, stack[0]);
+        if (subtree.is_given) {
+            stack[0].totals = std::move(subtree.totals);
+            stack[0].may_split = subtree.may_split;
+        } else {
+            stack[0].totals = search_.summarise(subtree.range, thread, false);
+            stack[0].may_split = is_open(subtree, stack[0]);
+        }
         for (uint32_t n_searched = 0; !stack.empty(); ++n_searched) {
             if (n_searched % kNodesPerCheck == 0) team_.interrupt().check();
             SubtreeNode node = std::move(stack.back());
@@ -302,6 +418,7 @@ class Grower {
                 search_.is_incremental() && right.range.size() > left.range.size();
             stack.push_back(std::move(right_first ? left : right));
             stack.push_back(std::move(right_first ? right : left));
+            if (n_hungry_.load(std::memory_order_relaxed) > 0) give_away(subtree, stack);
         }
         search_.stop_subtree(thread);
     }
@@ -391,13 +508,9 @@ class Grower {
             divide(nodes_[node.id], node, words_, 0, left, right);
             add_children(node.id, left, right);
             const bool goes_on = n_leaves + 1 < params_.max_leaf_nodes;
-            if (goes_on &&
-                (can_split(left.range, left.depth) || can_split(right.range, right.depth)))
-                search_.split_lists_with_team(node.range);
             summarise_children(node, left, right);
             if (goes_on) derive_listed_sums(node, left, right);
-            open_with_team(left, goes_on);
-            open_with_team(right, goes_on);
+            open_children(node, {&left, &right}, goes_on);
             offer(std::move(left));
             offer(std::move(right));
         }
@@ -416,18 +529,14 @@ class Grower {
         size_t n_nodes = nodes_.size();
         std::vector<int32_t> subtree_of(nodes_.size(), -1);
         for (size_t i = 0; i < subtrees_.size(); ++i) {
-            subtree_of[subtrees_[i].id] = static_cast<int32_t>(i);
+            if (!subtrees_[i].is_given) subtree_of[subtrees_[i].id] = static_cast<int32_t>(i);
             n_nodes += subtrees_[i].nodes.size() - 1;
         }
         tree.nodes.reserve(n_nodes);
         tree.category_words = std::move(words_);
         append(tree, nodes_, 0, [&](int32_t id) {
             if (subtree_of[id] < 0) return false;
-            Subtree& subtree = subtrees_[subtree_of[id]];
-            append_subtree(tree, subtree);
-            tree.category_words.insert(tree.category_words.end(), subtree.words.begin(),
-                                       subtree.words.end());
-            subtree = Subtree{};
+            append_subtree(tree, subtrees_[subtree_of[id]]);
             return true;
         });
         tree.rows = std::move(workspace_.rows);
@@ -442,8 +551,16 @@ class Grower {
 
     void append_subtree(GrownTree& tree, const Subtree& subtree) const {
         const int64_t word_offset = tree.category_words.size();
-        if (search_.is_incremental())
-            return append(tree, subtree.nodes, word_offset, [](int32_t) { return false; });
+        tree.category_words.insert(tree.category_words.end(), subtree.words.begin(),
+                                   subtree.words.end());
+        if (search_.is_incremental() || !subtree.given.empty())
+            return append(tree, subtree.nodes, word_offset, [&](int32_t id) {
+                const auto given = std::find_if(subtree.given.begin(), subtree.given.end(),
+                                                [&](const Subtree* s) { return s->id == id; });
+                if (given == subtree.given.end()) return false;
+                append_subtree(tree, **given);
+                return true;
+            });
         // They are in preorder already.
         const int32_t first = static_cast<int32_t>(tree.nodes.size());
         for (const TreeNode& node : subtree.nodes) {
@@ -482,7 +599,12 @@ class Grower {
     NodeSearch search_;
     std::vector<TreeNode> nodes_;
     std::vector<uint32_t> words_;
-    std::vector<Subtree> subtrees_;
+    std::deque<Subtree> subtrees_;
+    // Subtrees that threads take from each other's work, and how many threads grow one or wait.
+    std::mutex mutex_;
+    std::vector<Subtree*> waiting_;
+    int n_growing_ = 0;
+    std::atomic<int> n_hungry_{0};
     double pure_scale_ = 0.0, least_gain_ = 0.0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ramify/random.hpp"
+#include "ramify/row_orders.hpp"
 
 namespace ramify {
 
@@ -16,10 +17,6 @@ constexpr size_t kFewHistogramBytes = size_t{16} << 20;
 constexpr int64_t kHistogramMinRows = 384;
 // A drawn feature has no neighbours to share a pass with: sorting pays up to here.
 constexpr int64_t kHistogramMinDrawnRows = 1024;
-// A block of channels up to this size is read in any order without much waiting.
-constexpr int64_t kMostBlockBytes = int64_t{1} << 20;
-// More blocks than this are read faster row by row, for a histogram.
-constexpr int32_t kMostListBlocks = 2;
 
 }  // namespace
 
@@ -28,6 +25,7 @@ NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& den
     : features(workspace),
       histograms(workspace),
       list_search(workspace),
+      sibling_search(workspace),
       lists(workspace, dense_numeric),
       cuts(guide ? std::make_unique<CutSearch>(workspace, *guide) : nullptr),
       entries(workspace),
@@ -93,8 +91,7 @@ void NodeSearch::prepare_small_nodes() {
 
 bool NodeSearch::keeps_whole_lists() const {
     return lists_possible_ && !other_features_ && workspace_.has_row_orders() &&
-           workspace_.n_blocks <= kMostListBlocks &&
-           workspace_.n_rows * workspace_.lanes * int64_t{sizeof(float)} <= kMostBlockBytes;
+           uses_whole_orders(workspace_.n_rows, workspace_.channels.n_channels);
 }
 
 bool NodeSearch::uses_histograms(int64_t n_rows) const {
@@ -107,7 +104,12 @@ bool NodeSearch::keeps_histograms(int64_t n_rows) const {
            uses_histograms(n_rows);
 }
 
-std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() const {
+std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() {
+    if (!spare_.empty()) {
+        std::unique_ptr<NodeHistograms> histograms = std::move(spare_.back());
+        spare_.pop_back();
+        return histograms;
+    }
     return std::make_unique<NodeHistograms>(workspace_, all_tiles_.size());
 }
 
@@ -129,6 +131,7 @@ void NodeSearch::stop_subtree(int thread) {
 
 void NodeSearch::release_large_buffers() {
     if (incremental_) incremental_->forget(0);
+    spare_.clear();
     block_ = {};
     codes_ = {};
     tile_scores_ = {};

@@ -62,8 +62,15 @@ class NodeSearch {
     void start_subtree(const NodeRange& subtree, int thread);
     void stop_subtree(int thread);
     void split_lists(const NodeRange& range, int thread);
-    // The same outside of subtrees, by the whole team; nothing where large nodes have no lists.
-    void split_lists_with_team(const NodeRange& range);
+    // Outside of subtrees: whether large nodes have lists, too. If so, they are split by the whole
+    // team, and the children are searched as their lists are ready.
+    bool has_whole_lists() const { return whole_lists_ != nullptr; }
+    struct Child {
+        SearchNode node;
+        bool is_searched = false;
+        Split best;
+    };
+    void split_and_search_lists(const NodeRange& parent, Child (&children)[2]);
 
     // The search of nodes that are small enough for it, or null.
     SmallSearch* small_search(const NodeRange& range, int thread) {
@@ -77,6 +84,7 @@ class NodeSearch {
     // eighth of the rows, so that the lists of a subtree take half the memory of all codes.
     int64_t subtree_rows() const {
         if (workspace_.is_incremental) return kIncrementalSubtreeRows;
+        if (whole_lists_) return workspace_.n_rows / team_.size();
         // Random cuts need no lists, and one thread no subtrees.
         if (cut_guide_ && team_.size() == 1 && !other_features_) return workspace_.n_rows;
         return workspace_.n_rows <= kMostSubtreeRows
@@ -86,7 +94,11 @@ class NodeSearch {
 
     // Whether a node of this size keeps its histograms for its children.
     bool keeps_histograms(int64_t n_rows) const;
-    std::unique_ptr<NodeHistograms> new_histograms() const;
+    std::unique_ptr<NodeHistograms> new_histograms();
+    // Lets another node have them.
+    void reuse(std::unique_ptr<NodeHistograms> histograms) {
+        if (histograms) spare_.push_back(std::move(histograms));
+    }
     uint64_t work() const;
 
   private:
@@ -110,7 +122,7 @@ class NodeSearch {
                const CutGuide* guide);
         FeatureSearch features;
         HistogramSearch histograms;
-        ListSearch list_search;
+        ListSearch list_search, sibling_search;
         PresortedLists lists;
         ListScratch scratch;              // for lists of the whole tree
         std::unique_ptr<CutSearch> cuts;  // null unless cuts are random
@@ -154,8 +166,7 @@ class NodeSearch {
     void for_each_block(const SearchNode& node, Body&& body);
     void reduce(std::vector<Split>& candidates, Split& best) const;
     void search_whole_lists(const SearchNode& node, Split& best);
-    // Whether all nodes find their rows sorted: they came so, and a block of their channels stays
-    // in the second-level cache while rows are read in any order.
+    // Whether all nodes find their rows sorted, since they came so.
     bool keeps_whole_lists() const;
     void search_remaining(const SearchNode& node, Thread& thread, Split& best) const;
     bool draws_features() const {
@@ -176,6 +187,7 @@ class NodeSearch {
     // memory and is possible where large nodes see histograms only.
     ChannelStore resident_;
     bool is_lazy_ = false;
+    std::vector<std::unique_ptr<NodeHistograms>> spare_;
     AlignedVector<float> block_;  // some blocks of a large node's channels
     std::vector<uint8_t> codes_;  // of a large node in the order of its rows, [tile][row][lane]
     std::vector<TileScores> tile_scores_, sibling_scores_;

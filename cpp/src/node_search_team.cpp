@@ -15,20 +15,34 @@ constexpr int64_t kMostLoadedBytes = int64_t{4} << 20;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
 // Lists that one thread searches or splits at a time; they are taken in pairs.
-constexpr int64_t kBatchLists = 4;
+constexpr int64_t kBatchLists = 2;
 
 }  // namespace
 
-void NodeSearch::split_lists_with_team(const NodeRange& range) {
-    if (!whole_lists_) return;
+void NodeSearch::split_and_search_lists(const NodeRange& parent, Child (&children)[2]) {
     const int64_t n_lists = static_cast<int64_t>(dense_numeric_.size());
-    whole_lists_->note_moves(range, threads_[0]->partition.left);
+    whole_lists_->note_moves(parent, threads_[0]->partition.left);
+    std::vector<Split> bests[2];
+    for (auto& of_child : bests) of_child.assign(team_.size(), new_split());
+    std::vector<uint8_t> has_started(team_.size(), 0);
     team_.parallel_for((n_lists + kBatchLists - 1) / kBatchLists, [&](int64_t batch, int id) {
-        const int64_t first = batch * kBatchLists;
-        whole_lists_->split(range, first, std::min(n_lists, first + kBatchLists),
-                            threads_[id]->scratch);
+        Thread& thread = *threads_[id];
+        ListSearch* const searches[2] = {&thread.list_search, &thread.sibling_search};
+        for (int i = 0; i < 2 && !has_started[id]; ++i)
+            if (children[i].is_searched) searches[i]->start(children[i].node, n_lists);
+        has_started[id] = 1;
+        const int64_t first = batch * kBatchLists, last = std::min(n_lists, first + kBatchLists);
+        whole_lists_->split(parent, first, last, thread.scratch);
+        for (int i = 0; i < 2; ++i)
+            if (children[i].is_searched)
+                whole_lists_->search_parts(children[i].node, first, last, *searches[i],
+                                           thread.scratch, bests[i][id]);
     });
     whole_lists_->end_split();
+    for (int i = 0; i < 2; ++i) {
+        children[i].best = new_split();
+        reduce(bests[i], children[i].best);
+    }
 }
 
 void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {

@@ -57,11 +57,22 @@ void PresortedLists::search(const SearchNode& node, ListSearch& lists, Split& be
 
 void PresortedLists::search(const SearchNode& node, size_t first, size_t last, ListSearch& lists,
                             ListScratch& scratch, Split& best) const {
+    search(node, sorted(first, node.range), first, last, lists, scratch, best);
+}
+
+void PresortedLists::search_parts(const SearchNode& child, size_t first, size_t last,
+                                  ListSearch& lists, ListScratch& scratch, Split& best) const {
+    search(child, list(first, child.range), first, last, lists, scratch, best);
+}
+
+void PresortedLists::search(const SearchNode& node, const uint32_t* entries, size_t first,
+                            size_t last, ListSearch& lists, ListScratch& scratch,
+                            Split& best) const {
     scratch.ranks.resize(last - first);
     for (size_t f = first; f < last; ++f)
         scratch.ranks[f - first] = feature_rank(node.seed, features_[f]);
-    lists.search_all(node, features_.data() + first, scratch.ranks.data(), last - first,
-                     sorted(first, node.range), stride_, best);
+    lists.search_all(node, features_.data() + first, scratch.ranks.data(), last - first, entries,
+                     stride_, best);
 }
 
 void PresortedLists::split(const NodeRange& range, const std::vector<uint8_t>& left) {

@@ -38,6 +38,9 @@ class PresortedLists {
     // The same for some of the features, by any thread: `note_moves` comes before the splits.
     void search(const SearchNode& node, size_t first, size_t last, ListSearch& lists,
                 ListScratch& scratch, Split& best) const;
+    // Of a child, whose lists `split` has just made.
+    void search_parts(const SearchNode& child, size_t first, size_t last, ListSearch& lists,
+                      ListScratch& scratch, Split& best) const;
     void note_moves(const NodeRange& range, const std::vector<uint8_t>& left);
     void split(const NodeRange& range, size_t first, size_t last, ListScratch& scratch) const;
     // After all features were split.
@@ -50,6 +53,8 @@ class PresortedLists {
     uint32_t* list(size_t feature, const NodeRange& range) const {
         return entries_->data() + feature * stride_ + (range.begin - subtree_.begin);
     }
+    void search(const SearchNode& node, const uint32_t* entries, size_t first, size_t last,
+                ListSearch& lists, ListScratch& scratch, Split& best) const;
     const uint32_t* sorted(size_t feature, const NodeRange& range) const {
         return origin_ ? origin_ + feature * stride_ : list(feature, range);
     }

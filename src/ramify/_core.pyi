@@ -116,6 +116,7 @@ class LeafRows:
         n_outputs: int,
     ) -> None: ...
 
+def uses_row_orders(n_rows: int, n_channels: int) -> bool: ...
 def grow_dense(
     binned: Binned,
     gradient: NDArray[np.float32],

@@ -38,6 +38,22 @@ def test_large_nodes_of_ordered_rows_have_the_gains_of_histograms(weights):
     assert_identical(tree, problem.grow(ordered=True, n_threads=3, **settings))
 
 
+@pytest.mark.parametrize("shape", ["even", "lopsided"])
+def test_threads_that_give_each_other_subtrees_grow_the_same_tree(shape):
+    """Which thread grows what is up to chance: several times."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(6_000, 5))
+    values = make_values(X, 3, 5)
+    if shape == "lopsided":  # every split takes off the rows with the largest values
+        values = values + np.exp(4.0 * X[:, :1])
+    problem = make_problem(X, values)
+    for settings in ({"max_depth": 9}, {"min_samples_leaf": 2}):
+        one = problem.grow(ordered=True, **settings)
+        assert_agrees(problem.grow(ordered=True, max_depth=3), problem, max_depth=3)
+        for n_threads in (2, 3, 8) * 4:
+            assert_identical(one, problem.grow(ordered=True, n_threads=n_threads, **settings))
+
+
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("n_values", [2, 5, 60])
 @pytest.mark.parametrize("n_channels", [3, 16, 100])

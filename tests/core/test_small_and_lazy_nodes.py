@@ -156,9 +156,7 @@ def test_splits_alone_are_those_of_all_nodes(settings):
     assert np.array_equal(np.diff(offsets), tree.n_samples[tree.is_leaf])
     inner = ~tree.is_leaf
     taken = np.minimum(tree.gain, tree.impurity)[inner]
-    np.testing.assert_allclose(
-        gains, np.bincount(tree.feature[inner], taken, 5) / taken.sum(), rtol=1e-12
-    )
+    np.testing.assert_allclose(gains, np.bincount(tree.feature[inner], taken, 5), rtol=1e-12)
 
 
 @cache

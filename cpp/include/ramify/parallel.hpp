@@ -48,6 +48,28 @@ class Interrupt {
     std::atomic<bool> stop_{false};
 };
 
+inline void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// Nodes follow each other within microseconds and trees within less than a millisecond, and waking
+// a thread takes tens of microseconds: look for a while before going to sleep.
+template <typename Ready>
+bool look_briefly(Ready&& ready) {
+    constexpr auto kPatience = std::chrono::microseconds(200);
+    constexpr int kLooksPerClock = 16;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    do {
+        for (int i = 0; i < kLooksPerClock; ++i) {
+            if (ready()) return true;
+            pause_briefly();
+        }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+}
+
 // Threads that wait for work from one team after the other: a team may live for a millisecond
 // only, less than it takes to start a thread and to find it a processor of its own. They never
 // end; a process that was forked from this one has none of them and starts anew.
@@ -60,6 +82,7 @@ class WorkerPool {
             {
                 std::lock_guard<std::mutex> lock(mutex_);
                 job_ = std::move(job);
+                has_job_.store(true);
             }
             wake_.notify_one();
         }
@@ -68,10 +91,12 @@ class WorkerPool {
         void work() {
             while (true) {
                 std::function<void()> job;
+                look_briefly([this] { return has_job_.load(); });
                 {
                     std::unique_lock<std::mutex> lock(mutex_);
-                    wake_.wait(lock, [this] { return job_ != nullptr; });
+                    wake_.wait(lock, [this] { return has_job_.load(); });
                     job.swap(job_);
+                    has_job_.store(false);
                 }
                 job();
             }
@@ -79,6 +104,7 @@ class WorkerPool {
         std::mutex mutex_;
         std::condition_variable wake_;
         std::function<void()> job_;
+        std::atomic<bool> has_job_{false};
         std::thread thread_;  // the last to be made: it uses all others
     };
 
@@ -125,6 +151,7 @@ class ThreadTeam {
         } catch (const std::system_error&) {
         }
         n_threads_ = static_cast<int>(workers_.size()) + 1;
+        state_->shares = std::vector<Share>(n_threads_);
     }
     // Waits for nobody: workers that sleep find out when they wake up.
     ~ThreadTeam() {
@@ -157,7 +184,7 @@ class ThreadTeam {
             state.body = &body;
             state.interrupt = &interrupt_;
             state.n_blocks = n_blocks;
-            state.next.store(0);
+            for (Share& share : state.shares) share.n_taken.store(0);
             state.error = nullptr;
             state.is_open = true;
             ++state.generation;
@@ -175,6 +202,12 @@ class ThreadTeam {
     }
 
   private:
+    // How many of its blocks a thread has begun, or others have for it; on a cache line of its
+    // own.
+    struct alignas(64) Share {
+        std::atomic<int64_t> n_taken{0};
+    };
+
     // What workers share with the team, and keep while they sleep.
     struct State {
         bool can_spin = false;
@@ -183,43 +216,36 @@ class ThreadTeam {
         const std::function<void(int64_t, int)>* body = nullptr;
         Interrupt* interrupt = nullptr;
         int64_t n_blocks = 0;
-        std::atomic<int64_t> next{0};
+        std::vector<Share> shares;    // one per thread
         std::atomic<int> running{0};  // workers that take blocks
         std::atomic<uint64_t> generation{0};
         std::atomic<bool> closing{false};
         bool is_open = false;
         std::exception_ptr error;
 
-        // Nodes follow each other within microseconds, and waking a thread takes tens of them:
-        // look for a while before going to sleep, unless threads would have to take turns.
+        // Unless threads would have to take turns.
         template <typename Ready>
         void wait_briefly(Ready&& ready) const {
-            constexpr auto kPatience = std::chrono::microseconds(100);
-            constexpr int kLooksPerClock = 16;
-            if (!can_spin) return;
-            const auto end = std::chrono::steady_clock::now() + kPatience;
-            while (std::chrono::steady_clock::now() < end)
-                for (int i = 0; i < kLooksPerClock; ++i) {
-                    if (ready()) return;
-                    relax();
-                }
-        }
-        static void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-            __builtin_ia32_pause();
-#endif
+            if (can_spin) look_briefly(ready);
         }
 
+        // A thread begins with every n-th block, those that it had the last time, since what they
+        // are about may still be in its cache; then it helps the others.
         void run_blocks(int id) {
+            const int64_t n = static_cast<int64_t>(shares.size());
             try {
-                for (int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
-                    interrupt->check();
-                    (*body)(block, id);
+                for (int64_t k = 0; k < n; ++k) {
+                    const int64_t owner = (id + k) % n;
+                    std::atomic<int64_t>& n_taken = shares[owner].n_taken;
+                    for (int64_t block; (block = owner + n * n_taken.fetch_add(1)) < n_blocks;) {
+                        interrupt->check();
+                        (*body)(block, id);
+                    }
                 }
             } catch (...) {
                 std::lock_guard<std::mutex> lock(mutex);
                 if (!error) error = std::current_exception();
-                next.store(n_blocks);
+                for (Share& share : shares) share.n_taken.store(n_blocks);
             }
         }
         void work(int id) {

@@ -151,7 +151,6 @@ class FactoredBooster(Booster):
         weights = None if self.data.weights is None else self._weights.astype(np.float32)
         shown = (self._weights * channel).astype(np.float32)[:, None]
         grown = self._grow_structure(Channels(shown, weights, None), rng)
-        structure = grown.structure
         leaves, everywhere = self._leaf_rows(grown)
         values = self._leaf_numbers(shown[:, 0], leaves)
         numbers = np.zeros(self._labels.shape[0], np.float32)
@@ -160,7 +159,8 @@ class FactoredBooster(Booster):
         factors = self.settings.learning_rate * along / square if square > 0 else 0.0 * along
         shrunk = factors.astype(np.float32)
         self._add(numbers, shrunk, along=along, square=square)
-        return GrownRound.of(structure, TreeMove(values[:, None], shrunk), -1)
+        gains = self._in_given_weights(grown.feature_gains)
+        return GrownRound(grown.structure, TreeMove(values[:, None], shrunk), -1, gains)
 
     def _project(self, view: View) -> NDArray[np.float64]:
         """Residuals seen through a view of one component, of shape (n_rows,)."""

@@ -181,7 +181,7 @@ class ForestGrower:
             leaf_counts=None if counts is None else counts[grown.ordered].astype(np.uint16),
             outputs=self.outputs,
             tree_weights=None,
-            feature_gains=grown.feature_gains,
+            feature_gains=grown.feature_shares,
         )
         return Member(forest, seen, updated, grown.work)
 

@@ -125,18 +125,17 @@ def grow_on_channels(
     channels: Channels,
     params: _core.GrowParams,
     rows: NDArray[np.int32] | None = None,
-    orders: _core.RowOrders | None = None,
 ) -> Grown:
-    """Grow the splits on given channels; `orders` of the features save sorting dense ones."""
+    """Grow the splits on given channels."""
     used = data.weighted_rows if rows is None else rows
-    grown = _grow(data.binned, channels, used, params, orders)
+    grown = _grow(data.binned, channels, used, params, None)
     structure, ordered = _structure_of(grown, data, scaling)
     return Grown(structure, ordered, grown.work)
 
 
 @dataclass(frozen=True, eq=False)
 class GrownSplits:
-    """What a forest keeps of one tree.
+    """What an ensemble keeps of one tree.
 
     Attributes
     ----------
@@ -146,7 +145,7 @@ class GrownSplits:
     ordered : ndarray, int32
         Training rows; leaf l has those from leaf_offsets[l] up to leaf_offsets[l + 1].
     feature_gains : ndarray of shape (n_features,), float64
-        Share of each feature in the gains of all splits.
+        Sum of the gains of each feature's splits, in the units of the channels.
     work : int
         Additions that its growth took.
     """
@@ -162,20 +161,34 @@ class GrownSplits:
         """Leave out the statistics of nodes."""
         structure = grown.structure
         sizes = structure.n_samples[structure.is_leaf]
+        inner = ~structure.is_leaf
+        gains = np.bincount(
+            structure.feature[inner], structure.gain[inner], minlength=structure.n_features
+        )
         return cls(
             structure.without_statistics(),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             grown.ordered,
-            structure.feature_importances(),
+            gains.astype(np.float64),
             grown.work,
         )
 
+    @property
+    def feature_shares(self) -> NDArray[np.float64]:
+        """Share of each feature in the gains of all splits; zeros if there are none."""
+        total = self.feature_gains.sum()
+        return self.feature_gains / total if total > 0 else self.feature_gains
+
 
 def grow_splits(
-    data: TrainingData, channels: Channels, params: _core.GrowParams, rows: NDArray[np.int32]
+    data: TrainingData,
+    channels: Channels,
+    params: _core.GrowParams,
+    rows: NDArray[np.int32],
+    orders: _core.RowOrders | None = None,
 ) -> GrownSplits:
-    """Grow a tree on given channels, of which no statistics are wanted."""
-    grown = _grow(data.binned, channels, rows, params, None)
+    """Grow a tree without statistics; `orders` of the features save sorting dense ones."""
+    grown = _grow(data.binned, channels, rows, params, orders)
     nodes = _node_arrays(grown, SPLIT_ARRAYS)
     leaf_offsets = np.empty((grown.n_nodes + 1) // 2 + 1, np.int64)
     feature_gains = np.empty(data.features.n_features)
