@@ -10,13 +10,15 @@
 namespace ramify {
 
 constexpr int32_t kNoFeature = -1;
+constexpr uint8_t kLimitLater = 255;  // more than any limit
 
 struct TreeNode {
     int32_t feature = kNoFeature;  // kNoFeature: a leaf
     int32_t left = -1, right = -1;
     bool missing_left = false;
     // A random cut whose threshold is not made yet: between codes `first` and `last`, behind
-    // `limit`; `threshold` holds where it fell, in [0, 1). No such cut if they are equal.
+    // `limit` or kLimitLater; `threshold` holds where it fell, in [0, 1). No such cut if they are
+    // equal.
     uint8_t cut_first = 0, cut_last = 0, cut_limit = 0;
     int64_t category_offset = -1;  // into GrownTree::category_words; -1: a numeric split
     double threshold = 0.0;        // value <= threshold goes left
