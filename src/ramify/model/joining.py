@@ -50,7 +50,9 @@ class _JoinedStructure:
     """Trees on the same features, one after the other, without statistics."""
 
     def __init__(self, n_parts: int) -> None:
-        self._nodes = {name: _JoinedArray(STRUCTURE_DTYPES[name], n_parts) for name in SPLIT_ARRAYS}
+        self._nodes = {
+            name: _JoinedArray(STRUCTURE_DTYPES[name], n_parts) for name in SPLIT_ARRAYS
+        }
         self._words = _JoinedArray(STRUCTURE_DTYPES["category_words"], n_parts)
         self._tree_sizes: list[NDArray[np.int64]] = []
         self._n_categories: NDArray[np.int32] | None = None
