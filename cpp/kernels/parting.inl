@@ -5,8 +5,8 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/doubles.inl"
 #include "kernels/lanes.inl"
-#include "kernels/rows.inl"
 #include "ramify/kernels.hpp"
 
 namespace ramify::RAMIFY_ISA {
