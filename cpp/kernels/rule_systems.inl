@@ -170,3 +170,65 @@ void solve(double* matrix, int32_t n, double* x) {
         for (int32_t j = 0; j < i; ++j) x[j] -= li[j] * x[i];
     }
 }
+
+// Conjugate gradients ----------------------------------------------------------------------------
+
+template <bool Complement>
+bool set_gradient_system_of(const GradientSystem& system, const SystemTerms& terms,
+                            const double* sums, const double* total) {
+    const int64_t block = padded(terms.n_outputs);
+    const double8 zero = all8(0.0), one = all8(1.0);
+    bool has_gradient = false;
+    for (int64_t k = 0; k < block; k += kSystems) {
+        double8 of[4];
+        for (int v = 0; v < 4; ++v) {
+            of[v] = load8(sums + v * block + k);
+            if (Complement) of[v] = load8(total + v * block + k) - of[v];
+        }
+        const double8 l2 = load8(terms.l2 + k), curvature = of[3] + l2;
+        const auto counts = (of[3] > load8(terms.dust + k)) & (curvature > zero);
+        store8(system.diagonal + k, of[1] + l2);
+        store8(system.bound + k, (of[2] > zero ? of[2] : zero) + l2);
+        store8(system.inverse + k, counts ? one / (counts ? curvature : one) : zero);
+        const double8 g = counts ? soft8(of[0], load8(terms.l1 + k)) : zero;
+        store8(system.gradient + k, g);
+        for (int i = 0; i < kSystems; ++i) has_gradient |= g[i] != 0.0;
+    }
+    return has_gradient;
+}
+
+bool set_gradient_system(const GradientSystem& system, const SystemTerms& terms,
+                         const double* sums, const double* total) {
+    return total == nullptr ? set_gradient_system_of<false>(system, terms, sums, total)
+                            : set_gradient_system_of<true>(system, terms, sums, total);
+}
+
+// The bound is 0 only where nothing of the residual is left, or nothing bounds it.
+double left_to_gain(const double* residual, const double* bound, int64_t block) {
+    double8 most = all8(0.0);
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 r = load8(residual + k);
+        const auto counts = r != all8(0.0);
+        most += counts ? r * r / (counts ? load8(bound + k) : all8(1.0)) : all8(0.0);
+    }
+    return sum_of(most);
+}
+
+double scaled_square(const double* residual, const double* inverse, int64_t block) {
+    double8 sum = all8(0.0);
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 r = load8(residual + k);
+        sum += r * r * load8(inverse + k);
+    }
+    return sum_of(sum);
+}
+
+double masked_dot(const double* direction, const double* inverse, double* product, int64_t block) {
+    double8 sum = all8(0.0);
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 p = load8(inverse + k) == all8(0.0) ? all8(0.0) : load8(product + k);
+        store8(product + k, p);
+        sum += load8(direction + k) * p;
+    }
+    return sum_of(sum);
+}

@@ -34,14 +34,17 @@ class GradientScorer {
         spans_.clear();
         sums_.assign(rows_.width(), 0.0);
         total_ = rows_.total;
-        vectors_.assign(15 * block_, 0.0);
+        vectors_.resize(15 * block_);
         double* next = vectors_.data();
         for (double** v : {&start_[0], &start_[1], &gradient_, &diagonal_, &inverse_, &bound_,
                            &residual_, &direction_, &product_, &other_product_, &x_, &head_sum_,
                            &head_product_, &head_total_, &fresh_}) {
             *v = next;
             next += block_;
+            std::fill_n(next - kSystems, kSystems, 0.0);  // the padding stays 0
         }
+        std::fill_n(direction_, block_, 0.0);
+        std::fill_n(head_sum_, block_, 0.0);
         for (double* start : start_) std::copy_n(rows_.solution.data(), block_, start);
         std::copy_n(rows_.solution_product.data(), block_, head_total_);
         has_head_ = std::any_of(rows_.solution.begin(), rows_.solution.end(),
@@ -106,21 +109,11 @@ class GradientScorer {
 
     double least() const { return std::max(best_.gain, largest_.least()); }
 
-    double summed(int64_t at) const { return is_complement_ ? total_[at] - sums_[at] : sums_[at]; }
-
     // False if no output has a gradient.
     bool set_system() {
-        bool has_gradient = false;
-        for (int32_t k = 0; k < n_; ++k) {
-            const double curvature = summed(3 * block_ + k);
-            const bool counts = curvature > rows_.dust[k] && curvature + rows_.l2[k] > 0.0;
-            diagonal_[k] = summed(block_ + k) + rows_.l2[k];
-            bound_[k] = std::fmax(summed(2 * block_ + k), 0.0) + rows_.l2[k];
-            inverse_[k] = counts ? 1.0 / (curvature + rows_.l2[k]) : 0.0;
-            gradient_[k] = counts ? soft_threshold(summed(k), rows_.l1[k]) : 0.0;
-            has_gradient |= gradient_[k] != 0.0;
-        }
-        return has_gradient;
+        return kernels_.set_gradient_system({diagonal_, bound_, inverse_, gradient_},
+                                            rows_.terms(), sums_.data(),
+                                            is_complement_ ? total_.data() : nullptr);
     }
 
     // Bounds the gain from the head of the rule as it is, and from none.
@@ -168,12 +161,7 @@ class GradientScorer {
         for (int32_t k = 0; k < n_; ++k) y[k] = diagonal_[k] * x[k] - y[k];
     }
 
-    double left_to_gain() const {
-        double most = 0.0;
-        for (int32_t k = 0; k < n_; ++k)
-            if (residual_[k] != 0.0) most += residual_[k] * residual_[k] / bound_[k];
-        return most;
-    }
+    double left_to_gain() const { return kernels_.left_to_gain(residual_, bound_, block_); }
 
     // Solves A x = -g from `start`, which becomes the solution. False if the gain stays below the
     // largest so far for certain.
@@ -189,18 +177,13 @@ class GradientScorer {
         double last = 0.0;
         for (int32_t step = 0; step < 4 * n_ + 50; ++step) {
             if (gain + left_to_gain() <= least_gain) return false;
-            double slope = 0.0;
-            for (int32_t k = 0; k < n_; ++k) slope += residual_[k] * residual_[k] * inverse_[k];
+            const double slope = kernels_.scaled_square(residual_, inverse_, block_);
             if (slope <= kTolerance * std::fabs(gain)) break;
             const double beta = step == 0 ? 0.0 : slope / last;
             for (int32_t k = 0; k < n_; ++k)
                 direction_[k] = inverse_[k] * residual_[k] + beta * direction_[k];
             multiply(direction_, product_);
-            double curvature = 0.0;
-            for (int32_t k = 0; k < n_; ++k) {
-                if (inverse_[k] == 0.0) product_[k] = 0.0;
-                curvature += direction_[k] * product_[k];
-            }
+            const double curvature = kernels_.masked_dot(direction_, inverse_, product_, block_);
             if (!(curvature > 0.0)) break;
             const double length = slope / curvature;
             for (int32_t k = 0; k < n_; ++k) {

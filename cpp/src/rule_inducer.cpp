@@ -140,7 +140,8 @@ class Inducer {
             search_feature(search, shared, features[i], memories_[thread], found[i]);
         };
         const int64_t n_features = static_cast<int64_t>(features.size());
-        if (search_cost(search, features) >= kWorthThreads)
+        const int64_t least = search == Search::diagonal ? kWorthWaking : kWorthThreads;
+        if (search_cost(search, features) >= least)
             team_.parallel_for(n_features, search_one);
         else
             for (int64_t i = 0; i < n_features; ++i) search_one(i, 0);

@@ -55,8 +55,10 @@ struct FeatureGroups {
     std::vector<int64_t> next_;
 };
 
-// Nanoseconds of work, roughly, from which on a second thread is worth calling.
+// Nanoseconds of work, roughly, from which on a second thread is worth calling: if others follow
+// soon, so that it stays awake, and if not.
 constexpr int64_t kWorthThreads = 5'000;
+constexpr int64_t kWorthWaking = 20'000;
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;

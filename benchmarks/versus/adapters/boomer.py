@@ -29,16 +29,18 @@ class Boomer:
     ----------
     label_binning : {"none", "equal-width"}
     case : Case
+    random_state : int
+        1 or more.
     """
 
-    def __init__(self, label_binning: str, case: Case) -> None:
+    def __init__(self, label_binning: str, case: Case, random_state: int = 1) -> None:
         from mlrl.boosting import BoomerClassifier
 
         options = case.options
         threads = f"true{{num_preferred_threads={case.threads}}}"
         is_joint = options["loss"] == "examplewise_logistic"
         self._model = BoomerClassifier(
-            random_state=1,
+            random_state=random_state,
             max_rules=options["n_rules"],
             loss=_LOSSES[options["loss"]],
             head_type=options["head"],

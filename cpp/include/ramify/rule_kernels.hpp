@@ -66,6 +66,15 @@ struct SystemTerms {
     const double* dust = nullptr;
 };
 
+// A system for conjugate gradients, in padded vectors: its diagonal without the coupling, a bound
+// below the matrix, the inverse of its own diagonal (0: an output that is left out), the gradient.
+struct GradientSystem {
+    double* diagonal = nullptr;
+    double* bound = nullptr;
+    double* inverse = nullptr;
+    double* gradient = nullptr;
+};
+
 // Sums of rows, group after group, whose gains are wanted.
 struct GainScan {
     int32_t n_outputs = 0;
@@ -121,6 +130,16 @@ struct RuleKernels {
                             double* forms);
     // y = triangle * x; both padded.
     void (*symmetric_product)(const double* triangle, int32_t n, const double* x, double* y);
+    // Sets a system from four sums (gradient, diagonal, bound, own diagonal), or from total -
+    // sums. total may be null. Returns whether some output has a gradient.
+    bool (*set_gradient_system)(const GradientSystem& system, const SystemTerms& terms,
+                                const double* sums, const double* total);
+    // r' B^-1 r with a diagonal B; entries without a residual do not count.
+    double (*left_to_gain)(const double* residual, const double* bound, int64_t block);
+    double (*scaled_square)(const double* residual, const double* inverse, int64_t block);
+    // Sets the product to 0 where the inverse is, and returns its product with the direction.
+    double (*masked_dot)(const double* direction, const double* inverse, double* product,
+                         int64_t block);
     // Derivatives of n labels (-1 and +1) by their scores: of (6), each by itself, or of (7), all
     // of them together.
     void (*logistic_statistics)(const double* labels, const double* scores, int64_t n,
