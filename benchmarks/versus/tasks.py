@@ -58,6 +58,15 @@ TASKS: dict[str, Task] = {
             metrics=("r2",),
         ),
         Task(
+            name="label-boosting",
+            settings={
+                "depth-6": {"max_depth": 6, "n_estimators": 100, "learning_rate": 0.1},
+                "ten-rounds": {"max_depth": 6, "n_estimators": 10, "learning_rate": 0.1},
+            },
+            problems=("yeast", "enron"),
+            metrics=("lrap",),
+        ),
+        Task(
             name="labels",
             settings={
                 "all": {"n_components": None, "n_estimators": 20},

@@ -173,17 +173,6 @@ GrownTree grow_sparse(const Binned& binned, int64_t n_channels, const Vector<int
     return grow(binned, channels, rows, params);
 }
 
-void write_split(const TreeNode& node, int64_t i, OutVector<int32_t>& feature,
-                 OutVector<double>& threshold, OutVector<int32_t>& right,
-                 OutVector<uint8_t>& missing_left, OutVector<int64_t>& category_offset) {
-    const bool is_leaf = node.feature == kNoFeature;
-    feature.data()[i] = node.feature;
-    threshold.data()[i] = is_leaf ? 0.0 : node.threshold;
-    right.data()[i] = is_leaf ? -1 : node.right;
-    missing_left.data()[i] = !is_leaf && node.missing_left;
-    category_offset.data()[i] = node.category_offset;
-}
-
 void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<double> threshold,
                  OutVector<int32_t> right, OutVector<uint8_t> missing_left,
                  OutVector<int64_t> category_offset, OutVector<int64_t> n_samples,
@@ -193,9 +182,10 @@ void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<do
                           length(category_offset), length(n_samples), length(weight),
                           length(impurity), length(gain)})
         require(given == n, "every array must have length n_nodes");
+    tree.write_splits({feature.data(), threshold.data(), right.data(), missing_left.data(),
+                       category_offset.data()});
     for (int64_t i = 0; i < n; ++i) {
         const TreeNode& node = tree.nodes[i];
-        write_split(node, i, feature, threshold, right, missing_left, category_offset);
         n_samples.data()[i] = node.end - node.begin;
         weight.data()[i] = node.weight;
         impurity.data()[i] = node.impurity;
@@ -209,25 +199,17 @@ void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<d
                   OutVector<int32_t> right, OutVector<uint8_t> missing_left,
                   OutVector<int64_t> category_offset, OutVector<int64_t> leaf_offsets,
                   OutVector<double> feature_gains) {
-    const int64_t n = static_cast<int64_t>(tree.nodes.size()), p = length(feature_gains);
+    const int64_t n = static_cast<int64_t>(tree.nodes.size());
     for (int64_t given : {length(feature), length(threshold), length(right), length(missing_left),
                           length(category_offset)})
         require(given == n, "every array must have length n_nodes");
     require_length(leaf_offsets, (n + 1) / 2 + 1, "leaf_offsets");
-    std::fill_n(feature_gains.data(), p, 0.0);
-    int64_t leaf = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const TreeNode& node = tree.nodes[i];
-        write_split(node, i, feature, threshold, right, missing_left, category_offset);
-        if (node.feature == kNoFeature) {
-            leaf_offsets.data()[leaf++] = node.begin;
-            continue;
-        }
-        require(node.feature < p, "feature_gains must have length n_features");
-        // A split cannot take off more than there is, whatever weights far apart are rounded to.
-        feature_gains.data()[node.feature] += std::min(node.gain, node.impurity);
-    }
-    leaf_offsets.data()[leaf] = static_cast<int64_t>(tree.rows.size());
+    require(length(feature_gains) >= tree.n_features(),
+            "feature_gains must have length n_features");
+    tree.write_splits({feature.data(), threshold.data(), right.data(), missing_left.data(),
+                       category_offset.data()});
+    tree.write_leaf_offsets(leaf_offsets.data());
+    tree.sum_gains(feature_gains.data(), length(feature_gains));
 }
 
 template <typename T>

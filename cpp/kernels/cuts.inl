@@ -8,7 +8,6 @@
 
 #include "kernels/lanes.inl"
 #include "ramify/kernels.hpp"
-#include "ramify/random.hpp"
 
 namespace ramify::RAMIFY_ISA {
 
@@ -80,15 +79,17 @@ inline void find_cuts_together(const CutTask& task, int begin, const uint32_t* s
 }
 #endif
 
+// Where a cut falls in the range, in units of 2^-32 of it.
+inline uint32_t cut_share(double share) { return static_cast<uint32_t>(share * 0x1.0p32); }
+
 inline void draw_cuts(const CutTask& task) {
     const int n = task.n_cuts;
     uint32_t shares[kCodeColumns];
     int32_t bins[kCodeColumns];
-    for (int i = 0; i < n; ++i)
-        shares[i] = cut_share(task.seed, task.tables.features[task.homes[i]]);
+    for (int i = 0; i < n; ++i) shares[i] = cut_share(task.shares[i]);
 #if defined(__AVX512F__)
-    constexpr int kFewCuts = 3;
-    if (n > kFewCuts)
+    constexpr int kMostAlone = 3;
+    if (n > kMostAlone)
         for (int begin = 0; begin < n; begin += 16) find_cuts_together(task, begin, shares, bins);
     else
 #endif
@@ -98,6 +99,95 @@ inline void draw_cuts(const CutTask& task) {
         const int32_t least = task.first[i], most = task.last[i] - 1;
         task.limits[i] = static_cast<uint8_t>(code < least ? least : code > most ? most : code);
     }
+}
+
+// A row is left of a cut if its code is the first one, or if it is not the last and the middle of
+// its bin is not right of the cut: no need to look for the cut's own bin.
+inline void cut_few_rows(FewRowsCutTask& task) {
+    const CutTables& tables = task.tables;
+    const int n = task.n_cuts;
+    alignas(64) uint8_t codes[kFewCuts * kFewRows] = {};
+    for (uint32_t rows = task.rows; rows; rows &= rows - 1) {
+        const int i = __builtin_ctz(rows);
+        const uint8_t* const row = task.row_codes[i];
+        for (int k = 0; k < n; ++k) codes[k * kFewRows + i] = row[task.homes[k]];
+    }
+#if defined(__AVX512F__)
+    const __mmask64 used = task.rows * 0x0101010101010101ULL;
+    const __m512i code = _mm512_load_si512(codes);
+    // Towards the lowest byte of eight.
+    __m512i least = _mm512_mask_mov_epi8(_mm512_set1_epi8(-1), used, code), most = code;
+    for (const int bits : {32, 16, 8}) {
+        least = _mm512_min_epu8(least, _mm512_srli_epi64(least, bits));
+        most = _mm512_max_epu8(most, _mm512_srli_epi64(most, bits));
+    }
+    const __m512i byte = _mm512_set1_epi64(0xff);
+    least = _mm512_and_si512(least, byte);
+    most = _mm512_and_si512(most, byte);
+    _mm_storeu_si64(task.first, _mm512_cvtepi64_epi8(least));
+    _mm_storeu_si64(task.last, _mm512_cvtepi64_epi8(most));
+    // The places of the cuts.
+    const __mmask8 cuts = static_cast<__mmask8>((1u << n) - 1);
+    const __m256i home = _mm256_maskz_loadu_epi32(cuts, task.homes);
+    const __m256i base = _mm256_slli_epi32(home, 8), zero = _mm256_setzero_si256();
+    auto place_of = [&](__m512i codes, int end) {
+        const __m256i bin = _mm256_add_epi32(base, _mm512_cvtepi64_epi32(codes));
+        const __m256i at = _mm256_add_epi32(_mm256_slli_epi32(bin, 1), _mm256_set1_epi32(end));
+        return _mm512_cvtepu32_epi64(
+            _mm256_mmask_i32gather_epi32(zero, cuts, at, tables.places, 4));
+    };
+    const __m512i low = place_of(least, 0), high = place_of(most, 1);
+    const __m512d shares =
+        _mm512_mul_pd(_mm512_maskz_loadu_pd(cuts, task.shares), _mm512_set1_pd(0x1.0p32));
+    const __m512i share = _mm512_cvttpd_epu64(shares);
+    const __m512i place = _mm512_add_epi64(
+        low, _mm512_srli_epi64(_mm512_mul_epu32(_mm512_sub_epi64(high, low), share), 32));
+    // Two cuts at a time, their rows beside each other.
+    const __m512i places = _mm512_castsi256_si512(_mm512_cvtepi64_epi32(place));
+    const __m512i bases = _mm512_castsi256_si512(base);
+    __m512i pair = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    uint64_t left = 0;
+    for (int k = 0; k < n; k += 2) {
+        const __mmask16 both = static_cast<__mmask16>(used);
+        const __m512i at = _mm512_add_epi32(
+            _mm512_permutexvar_epi32(pair, bases),
+            _mm512_cvtepu8_epi32(
+                _mm_load_si128(reinterpret_cast<const __m128i*>(codes + k * kFewRows))));
+        const __m512i middle =
+            _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), both, at, tables.middles, 4);
+        const __mmask16 below =
+            _mm512_mask_cmple_epu32_mask(both, middle, _mm512_permutexvar_epi32(pair, places));
+        left |= uint64_t{below} << k * kFewRows;
+        pair = _mm512_add_epi32(pair, _mm512_set1_epi32(2));
+    }
+    const __m512i spread = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);
+    const uint64_t is_first = _mm512_cmpeq_epi8_mask(code, _mm512_shuffle_epi8(least, spread));
+    const uint64_t is_last = _mm512_cmpeq_epi8_mask(code, _mm512_shuffle_epi8(most, spread));
+    task.left = (left | is_first) & ~is_last & used;
+#else
+    task.left = 0;
+    for (int k = 0; k < n; ++k) {
+        const uint8_t* const code = codes + k * kFewRows;
+        uint8_t first = 255, last = 0;
+        for (int i = 0; i < kFewRows; ++i) {
+            const uint8_t or_most = task.rows >> i & 1 ? code[i] : 255;
+            first = or_most < first ? or_most : first;
+            last = code[i] > last ? code[i] : last;
+        }
+        task.first[k] = first;
+        task.last[k] = last;
+        const int32_t base = task.homes[k] * CutTables::kBins;
+        const uint32_t low = tables.places[2 * (base + first)];
+        const uint32_t high = tables.places[2 * (base + last) + 1];
+        const uint32_t place = low + (uint64_t{high - low} * cut_share(task.shares[k]) >> 32);
+        for (uint32_t rows = task.rows; rows; rows &= rows - 1) {
+            const int i = __builtin_ctz(rows);
+            const bool below = tables.middles[base + code[i]] <= place;
+            const bool is_left = (below | (code[i] == first)) & (code[i] != last);
+            task.left |= uint64_t{is_left} << (k * kFewRows + i);
+        }
+    }
+#endif
 }
 
 }  // namespace ramify::RAMIFY_ISA

@@ -8,6 +8,7 @@
 #include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
+#include "kernels/parting.inl"
 #include "kernels/rows.inl"
 #include "kernels/sides.inl"
 #include "kernels/walk.inl"
@@ -35,15 +36,19 @@ constexpr Kernels table() {
     kernels.split_list = split_list;
     kernels.subset_norms = subset_norms<N>;
     kernels.row_products = row_products<N>;
+    kernels.norms_of_products = norms_of_products;
     kernels.sum_columns = sum_columns<N>;
     kernels.sum_entries = sum_entries<N>;
     kernels.norms_of_sums = norms_of_sums<N>;
     kernels.code_ranges = code_ranges;
     kernels.draw_cuts = draw_cuts;
+    kernels.cut_few_rows = cut_few_rows;
     kernels.code_masks = code_masks;
     kernels.side_norms = side_norms<N>;
     kernels.centre = centre<N>;
     kernels.part_rows = part_rows<N>;
+    kernels.part_items = part_items;
+    kernels.part_centred = part_centred<N>;
     kernels.find_bins = find_bins;
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;

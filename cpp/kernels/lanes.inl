@@ -101,7 +101,8 @@ struct Lanes {
     static inline Lanes zero() { return fill(0.0f); }
     static inline Lanes fill(float x) {
         Lanes r;
-        for (int i = 0; i < M; ++i) r.v[i] = V{} + x;
+        for (int i = 0; i < M; ++i)
+            r.v[i] = x - V{};  // plus would turn -0 into 0, which takes time
         return r;
     }
     inline void store(float* p) const {

@@ -1,5 +1,4 @@
-// The channels of a node's rows: centring them, parting them into two children, and multiplying
-// them with each other.
+// The channels of a node's rows: centring them, and multiplying them with each other.
 #pragma once
 
 #include "kernels/doubles.inl"
@@ -60,10 +59,23 @@ double centre(const CentreTask& task) {
     return result;
 }
 
-// A row times all before it: their sums do not wait for each other.
+// Channels are read as doubles once if one block holds them; else a row is multiplied with all
+// before it, whose sums do not wait for each other.
 template <int N>
 void row_products(const ProductTask& task) {
     using D = Doubles<N>;
+    if (task.gradient.n_blocks == 1) {
+        D rows[kMostProductRows];
+        for (int i = 0; i < task.n_rows; ++i) {
+            rows[i] = D::load(task.gradient.data + i * N);
+            for (int j = 0; j <= i; ++j) {
+                typename D::V sum = rows[i].v[0] * rows[j].v[0];
+                for (int m = 1; m < D::M; ++m) sum += rows[i].v[m] * rows[j].v[m];
+                task.products[i * kMostProductRows + j] = sum_of(sum);
+            }
+        }
+        return;
+    }
     for (int i = 0; i < task.n_rows; ++i) {
         typename D::V sums[kMostProductRows] = {};
         for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
@@ -78,22 +90,43 @@ void row_products(const ProductTask& task) {
     }
 }
 
-// Every row is stored on both sides, and only the pointer of its own side moves on. What a left
-// pointer overwrites has been read.
-template <int N>
-void part_rows(const PartTask& task) {
-    for (int32_t block = 0; block < task.values.n_blocks; ++block) {
-        float* const values = task.values.data + block * task.values.block_stride;
-        float* left = values;
-        float* right = task.spill;
-        for (int64_t i = 0; i < task.n_rows; ++i) {
-            const Lanes<N> row = Lanes<N>::load(values + i * N);
-            row.store(left);
-            row.store(right);
-            left += task.left[i] * N;
-            right += (1 - task.left[i]) * N;
-        }
-        std::memcpy(left, task.spill, (right - task.spill) * sizeof(float));
+// Subsets that differ in the first three rows lie beside each other and are one vector. A subset
+// is a smaller one plus its highest row.
+inline void norms_of_products(const SubsetNormTask& task) {
+    constexpr int kLow = 3, kVectors = 1 << (kMostProductRows - kLow);
+    const int n = task.n_rows;
+    // Product of row i with the sums of all subsets of the first three rows, twice.
+    auto with_low = [&](int i, int n_low) {
+        const double* const p = task.products + i * kMostProductRows;
+        const double a = n_low > 0 ? 2 * p[0] : 0.0, b = n_low > 1 ? 2 * p[1] : 0.0;
+        const double c = n_low > 2 ? 2 * p[2] : 0.0, ab = a + b;
+        return double8{0.0, a, b, ab, c, a + c, b + c, ab + c};
+    };
+    auto square = [&](int i) { return i < n ? task.products[i * kMostProductRows + i] : 0.0; };
+    double8 norms[kVectors];
+    const double first = square(0), second = square(1);
+    const double8 pair = n > 1 ? with_low(1, 1) : double8{};
+    const double both = first + second + pair[1];
+    const double8 third = (n > 2 ? with_low(2, 2) : double8{}) + square(2);
+    norms[0] = double8{0.0, first, second, both, 0.0, first, second, both} +
+               double8{0.0, 0.0, 0.0, 0.0, third[0], third[1], third[2], third[3]};
+    double shared[kVectors / 2];  // of row i with the other rows of a vector, twice
+    for (int i = kLow; i < n; ++i) {
+        const double* const products = task.products + i * kMostProductRows;
+        const double8 low = with_low(i, kLow);
+        const int size = 1 << (i - kLow);
+        shared[0] = square(i);
+        for (int j = kLow; j < i; ++j)
+            for (int rest = 0; rest < 1 << (j - kLow); ++rest)
+                shared[rest | 1 << (j - kLow)] = shared[rest] + 2 * products[j];
+        for (int rest = 0; rest < size; ++rest)
+            norms[size + rest] = norms[rest] + low + shared[rest];
+    }
+    for (int at = 0; at < (n > kLow ? 1 << (n - kLow) : 1); ++at) {
+        double8 factor;
+        std::memcpy(&factor, task.factors + at * 8, sizeof(factor));
+        norms[at] *= factor;
+        std::memcpy(task.norms + at * 8, &norms[at], sizeof(factor));
     }
 }
 

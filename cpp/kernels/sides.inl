@@ -98,13 +98,21 @@ inline void code_masks(const CodeMaskTask& task) {
     const int n = static_cast<int>(task.n_rows);
     alignas(64) uint64_t words[kRows];
     alignas(64) uint8_t bytes[kRows];
-    for (int i = 0; i < n; ++i)
+    for (int i = 0; i < n; ++i) {
         words[i] = codes_below(task.codes + task.rows[i] * task.stride, task.limits);
+#if defined(__BMI2__)
+        words[i] = _pext_u64(words[i], task.columns);
+#endif
+    }
     for (int i = n; i % kTogether != 0; ++i) words[i] = 0;
+    uint64_t all = task.columns;
+#if defined(__BMI2__)
+    all = ~uint64_t{0} >> (kCodeColumns - __builtin_popcountll(all));
+#endif
     const uint64_t valid = ~uint64_t{0} >> (kRows - n);
     int64_t slot = 0;
     for (int shift = 0; shift < kCodeColumns; shift += 8) {
-        uint64_t columns = task.columns >> shift & 0xff;
+        uint64_t columns = all >> shift & 0xff;
         if (columns == 0) continue;
         for (int i = 0; i < n; i += kTogether)
             for (int k = 0; k < kTogether; ++k)
@@ -150,8 +158,45 @@ void side_norms_of_blocks(const SideTask& task, const float* g) {
     }
 }
 
+#if defined(__AVX512F__)
+// One block and a few sides: every row is multiplied by 0 or 1 and added to all of them, which
+// takes fewer instructions than it does to find out where it belongs, and no branches.
+template <int N>
+void few_side_norms(const SideTask& task, int first) {
+    const int n_sides = task.n_sides - first < kFewSides ? task.n_sides - first : kFewSides;
+    alignas(64) float factors[64][kFewSides];
+    Lanes<N> sums[kFewSides];
+    for (Lanes<N>& sum : sums) sum = Lanes<N>::zero();
+    const float* g = task.gradient.data;
+    for (int64_t word = 0; word < task.n_words; ++word, g += 64 * N) {
+        uint64_t words[kFewSides], all = 0;
+        for (int s = 0; s < kFewSides; ++s)
+            all |= words[s] = s < n_sides ? task.sides[first + s][word] : 0;
+        const __m512i sides = _mm512_loadu_si512(words);
+        const int n = all ? 64 - __builtin_clzll(all) : 0;
+        __m512i bit = _mm512_set1_epi64(1);
+        for (int i = 0; i < n; ++i, bit = _mm512_add_epi64(bit, bit))
+            _mm256_store_ps(factors[i], _mm256_maskz_mov_ps(_mm512_test_epi64_mask(sides, bit),
+                                                            _mm256_set1_ps(1.0f)));
+        for (int i = 0; i < n; ++i) {
+            const Lanes<N> row = Lanes<N>::load(g + i * N);
+            for (int s = 0; s < kFewSides; ++s)
+                sums[s] = sums[s] + row * Lanes<N>::fill(factors[i][s]);
+        }
+    }
+    for (int s = 0; s < n_sides; ++s) task.norms[first + s] += (sums[s] * sums[s]).sum();
+}
+#endif
+
 template <int N>
 void side_norms(const SideTask& task) {
+#if defined(__AVX512F__)
+    if (task.are_few && task.gradient.n_blocks == 1) {
+        for (int first = 0; first < task.n_sides; first += kFewSides)
+            few_side_norms<N>(task, first);
+        return;
+    }
+#endif
     constexpr int kMost = 4 / Lanes<N>::M > 0 ? 4 / Lanes<N>::M : 1;
     const float* g = task.gradient.data;
     int32_t left = task.gradient.n_blocks;

@@ -25,6 +25,7 @@ CutSearch::CutSearch(Workspace& workspace, const CutGuide& guide)
       kernels_(kernels_for(workspace.lanes)),
       codes_(*workspace.row_codes),
       guide_(guide),
+      are_few_(workspace.params.max_features <= kFewSides),
       columns_((workspace.binned.n_dense + kCodeColumns - 1) / kCodeColumns),
       ranks_(workspace.binned.n_dense) {}
 
@@ -32,6 +33,7 @@ void CutSearch::search(const SearchNode& node, const int32_t* features, const ui
                        size_t n_features, Split& best) {
     const int64_t n = node.range.size();
     n_words_ = (n + kRowsPerWord - 1) / kRowsPerWord;
+    range_ = node.range;
     chosen_.home = -1;
     search_groups(node, features, ranks, n_features, best);
     if (chosen_.home >= 0) finish(node, best);
@@ -58,6 +60,7 @@ void CutSearch::search_groups(const SearchNode& node, const int32_t* features,
 
 void CutSearch::draw_cuts(const SearchNode& node, Group& group) const {
     uint8_t most[kCodeColumns], first[kCodeColumns], last[kCodeColumns];
+    double shares[kCodeColumns];
     const uint8_t* const least = group.least;
     kernels_.code_ranges({codes_.codes.data() + group.begin, codes_.stride,
                           workspace_.rows.data() + node.range.begin, node.range.size(),
@@ -75,7 +78,9 @@ void CutSearch::draw_cuts(const SearchNode& node, Group& group) const {
         group.cut |= uint64_t{is_cut} << c;
         group.n_cuts += is_cut;
     });
-    guide_.draw(kernels_, node.seed, group.n_cuts, group.homes, first, last, group.limits);
+    for (int i = 0; i < group.n_cuts; ++i)
+        shares[i] = cut_uniform(node.seed, workspace_.binned.dense_features[group.homes[i]]);
+    guide_.find(kernels_, group.n_cuts, group.homes, shares, first, last, group.limits);
 }
 
 void CutSearch::fill_masks(const SearchNode& node, int32_t begin, uint64_t columns,
@@ -168,18 +173,26 @@ void CutSearch::score(const SearchNode& node, Split& best) {
     if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
     float norms[kMostSides] = {};
     kernels_.side_norms({workspace_.gradient_blocks(*node.store, node.range), sides_, n_waiting_,
-                         n_words_, norms});
+                         n_words_, are_few_, norms});
     const bool unit = workspace_.channels.policy == HessianPolicy::unit;
     const double total = node.totals->weight;
+    int kept = -1;
     for (int i = 0; i < n_waiting_; ++i) {
         const int64_t n_side = std::min(waiting_[i].n_left, n - waiting_[i].n_left);
         work_ += static_cast<uint64_t>(n_side) * workspace_.channels.n_channels;
         const double weight = unit ? static_cast<double>(n_side) : weight_of(node, sides_[i]);
         const double other = total - weight;
         if (std::min(weight, other) <= workspace_.dust() * total) continue;
-        offer(node, waiting_[i], static_cast<float>(norms[i] * (total / (weight * other))), best);
+        if (offer(node, waiting_[i], static_cast<float>(norms[i] * (total / (weight * other))),
+                  best))
+            kept = i;
     }
     n_waiting_ = 0;
+    if (kept < 0) return;
+    if (chosen_rows_.size() < static_cast<size_t>(n_words_)) chosen_rows_.resize(n_words_);
+    const uint64_t flip = n - chosen_.n_left < chosen_.n_left ? ~uint64_t{0} : 0;
+    for (int64_t word = 0; word < n_words_; ++word) chosen_rows_[word] = sides_[kept][word] ^ flip;
+    chosen_rows_[n_words_ - 1] &= last_word(n);
 }
 
 double CutSearch::weight_of(const SearchNode& node, const uint64_t* side) const {
@@ -190,18 +203,19 @@ double CutSearch::weight_of(const SearchNode& node, const uint64_t* side) const 
     return sum;
 }
 
-void CutSearch::offer(const SearchNode& node, const Candidate& candidate, float gain,
+bool CutSearch::offer(const SearchNode& node, const Candidate& candidate, float gain,
                       Split& best) {
-    if (gain < 0.0f || gain < best.least_rival()) return;
+    if (gain < 0.0f || gain < best.least_rival()) return false;
     const int32_t feature = workspace_.binned.dense_features[candidate.home];
     const uint64_t rank = has_ranks_ ? ranks_[candidate.home] : feature_rank(node.seed, feature);
-    if (!best.beaten_by(gain, rank)) return;
+    if (!best.beaten_by(gain, rank)) return false;
     best.gain = gain;
     best.rank = rank;
     best.feature = feature;
     chosen_ = candidate;
     chosen_first_ = group_.least[candidate.home - group_.begin];
     chosen_last_ = group_.largest[candidate.home - group_.begin];
+    return true;
 }
 
 void CutSearch::finish(const SearchNode& node, Split& best) const {

@@ -21,6 +21,16 @@ class CutSearch {
     void search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                 size_t n_features, Split& best);
 
+    // Those of the last node's rows that go left of its cut, as bits; null if it is another node's
+    // cut, or another one.
+    const uint64_t* left_rows(const NodeRange& range, const Split& split) const {
+        const bool is_last = range.begin == range_.begin && range.end == range_.end;
+        return is_last && chosen_.home >= 0 &&
+                       split.feature == workspace_.binned.dense_features[chosen_.home]
+                   ? chosen_rows_.data()
+                   : nullptr;
+    }
+
     uint64_t work() const { return work_; }
 
   private:
@@ -63,13 +73,14 @@ class CutSearch {
     void score(const SearchNode& node, Split& best);
     double weight_of(const SearchNode& node, const uint64_t* side) const;
     // Keeps the candidate if it is better than `best`; what only the winner needs comes later.
-    void offer(const SearchNode& node, const Candidate& candidate, float gain, Split& best);
+    bool offer(const SearchNode& node, const Candidate& candidate, float gain, Split& best);
     void finish(const SearchNode& node, Split& best) const;
 
     Workspace& workspace_;
     const Kernels& kernels_;
     const RowCodes& codes_;
     const CutGuide& guide_;
+    const bool are_few_;   // of the features, in every node
     int64_t n_words_ = 0;  // of 64 rows each
     Group group_;
     std::vector<int32_t> group_numbers_;  // of the node
@@ -82,7 +93,9 @@ class CutSearch {
     int n_waiting_ = 0;
     Candidate waiting_[kMostSides];
     const uint64_t* sides_[kMostSides];
+    NodeRange range_;  // of the last node
     Candidate chosen_;
+    std::vector<uint64_t> chosen_rows_;           // those on its left
     uint8_t chosen_first_ = 0, chosen_last_ = 0;  // smallest and largest code of its feature
     uint64_t work_ = 0;
 };

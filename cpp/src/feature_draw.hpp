@@ -13,7 +13,7 @@ namespace ramify {
 class FeatureDraw {
   public:
     // n_features: to draw from.
-    explicit FeatureDraw(int64_t n_features) : permutation_(n_features) {
+    explicit FeatureDraw(int64_t n_features) : permutation_(n_features), swaps_(n_features) {
         std::iota(permutation_.begin(), permutation_.end(), 0);
     }
 
@@ -23,14 +23,14 @@ class FeatureDraw {
     void for_each(uint64_t seed, int64_t begin, int64_t end, Body&& body) {
         const int64_t p = static_cast<int64_t>(permutation_.size());
         bool goes_on = true;
-        for (int64_t i = 0; i < end && goes_on; ++i) {
+        int64_t i = 0;
+        for (; i < end && goes_on; ++i) {
             const int64_t j = i + draw_below(seed, i, p - i);
             std::swap(permutation_[i], permutation_[j]);
-            swaps_.push_back(j);
+            swaps_[i] = j;
             if (i >= begin) goes_on = body(permutation_[i], i);
         }
-        for (; !swaps_.empty(); swaps_.pop_back())
-            std::swap(permutation_[swaps_.size() - 1], permutation_[swaps_.back()]);
+        while (--i >= 0) std::swap(permutation_[i], permutation_[swaps_[i]]);
     }
 
   private:

@@ -11,7 +11,6 @@
 #include "bits.hpp"
 #include "node_search.hpp"
 #include "ramify/random.hpp"
-#include "random_cut.hpp"
 
 namespace ramify {
 
@@ -47,9 +46,9 @@ struct Subtree {
     uint64_t seed;
     std::vector<TreeNode> nodes;  // nodes[0] replaces the node `id`
     std::vector<uint32_t> words;
-    // Where it is a part of another one, which was given away: its sums are known.
+    NodeTotals totals;  // of all its rows, if they are known
+    // Where it is a part of another one, which was given away.
     bool is_given = false, may_split = false;
-    NodeTotals totals;
     std::vector<const Subtree*> given;  // parts of it; `id` counts its nodes
 };
 
@@ -82,11 +81,14 @@ class Grower {
     }
 
   private:
-    void record(TreeNode& node, const NodeRange& range, const NodeTotals& totals) {
+    static void record(TreeNode& node, const NodeRange& range, double weight, double impurity) {
         node.begin = static_cast<int32_t>(range.begin);
         node.end = static_cast<int32_t>(range.end);
-        node.weight = totals.weight;
-        node.impurity = totals.impurity;
+        node.weight = weight;
+        node.impurity = impurity;
+    }
+    static void record(TreeNode& node, const NodeRange& range, const NodeTotals& totals) {
+        record(node, range, totals.weight, totals.impurity);
     }
 
     bool can_split(const NodeRange& range, int64_t depth) const {
@@ -94,8 +96,11 @@ class Grower {
                range.size() >= params_.min_samples_split &&
                range.size() / 2 >= params_.min_samples_leaf;
     }
+    bool is_pure(double weight, double impurity) const {
+        return impurity <= kPureShare * pure_scale_ * weight;
+    }
     bool is_pure(const NodeTotals& totals) const {
-        return totals.impurity <= kPureShare * pure_scale_ * totals.weight;
+        return is_pure(totals.weight, totals.impurity);
     }
     bool is_accepted(const Split& split) const {
         if (!split.found()) return false;
@@ -217,11 +222,13 @@ class Grower {
     }
 
     // Applies the node's split; fills the two children except for their ids.
-    template <typename Node, typename Child>
-    void divide(TreeNode& record, Node& node, std::vector<uint32_t>& words, int thread,
-                Child& left, Child& right) {
-        const Split& split = node.split;
-        const int64_t middle = search_.partition(node.range, split, thread);
+    template <typename Node>
+    void divide(TreeNode& record, const Node& node, const Split& split,
+                std::vector<uint32_t>& words, int thread, Node& left, Node& right) {
+        NodeTotals totals[2];
+        const int64_t middle = search_.partition(node.range, split, thread, totals);
+        left.totals = std::move(totals[0]);
+        right.totals = std::move(totals[1]);
         note_split(record, split, words);
         left.range = {node.range.begin, middle};
         right.range = {middle, node.range.end};
@@ -250,7 +257,7 @@ class Grower {
                 continue;
             }
             OpenNode children[2];
-            divide(nodes_[node.id], node, words_, 0, children[0], children[1]);
+            divide(nodes_[node.id], node, node.split, words_, 0, children[0], children[1]);
             add_children(node.id, children[0], children[1]);
             const bool both = can_split(children[0].range, node.depth + 1) &&
                               can_split(children[1].range, node.depth + 1);
@@ -270,8 +277,12 @@ class Grower {
             for (int i = 0; i < 2; ++i) {
                 OpenNode& child = children[i];
                 const bool is_later = child.range.size() <= search_.subtree_rows();
-                if (is_later)
+                if (is_later) {
                     subtrees_.emplace_back(child.id, child.range, child.depth, child.seed);
+                    // Sums that are derived from each other are made anew by another thread.
+                    if (!search_.is_incremental())
+                        subtrees_.back().totals = std::move(child.totals);
+                }
                 opened[i] = is_later ? nullptr : &child;
             }
             open_children(node, opened, true);
@@ -308,7 +319,6 @@ class Grower {
         int64_t depth = 0;
         uint64_t seed = 0;
         NodeTotals totals;
-        Split split;
         bool may_split = false;
     };
 
@@ -350,7 +360,7 @@ class Grower {
 
     // Lets a thread that has nothing to do grow the largest of the nodes that wait.
     void give_away(Subtree& subtree, std::vector<SubtreeNode>& stack) {
-        if (stack.size() < 2 || stack[0].range.size() < kLeastGivenRows || !stack[0].may_split)
+        if (stack.empty() || stack[0].range.size() < kLeastGivenRows || !stack[0].may_split)
             return;
         SubtreeNode& node = stack[0];
         const int32_t id = append_node(subtree, node.parent, node.is_right);
@@ -361,6 +371,11 @@ class Grower {
         subtree.given.push_back(&given);
         waiting_.push_back(&given);
         stack.erase(stack.begin());
+    }
+
+    // Whether a node is left to the search of small ones; the root tells what a pure node is.
+    bool is_small(const Subtree& subtree, const SubtreeNode& node, int thread) {
+        return (node.parent >= 0 || subtree.id != 0) && search_.small_search(node.range, thread);
     }
 
     // Whether a node of these sums may be split.
@@ -387,40 +402,46 @@ class Grower {
         stack[0].seed = subtree.seed;
         subtree.nodes.reserve(2 * subtree.range.size());
         search_.start_subtree(subtree.range, thread);
-        if (subtree.is_given) {
-            stack[0].totals = std::move(subtree.totals);
-            stack[0].may_split = subtree.may_split;
-        } else {
+        stack[0].totals = std::move(subtree.totals);
+        if (stack[0].totals.n_rows == 0 && !is_small(subtree, stack[0], thread))
             stack[0].totals = search_.summarise(subtree.range, thread, false);
-            stack[0].may_split = is_open(subtree, stack[0]);
-        }
-        for (uint32_t n_searched = 0; !stack.empty(); ++n_searched) {
-            if (n_searched % kNodesPerCheck == 0) team_.interrupt().check();
+        stack[0].may_split = subtree.is_given ? subtree.may_split : is_open(subtree, stack[0]);
+        for (uint32_t n_searched = 0; !stack.empty();) {
             SubtreeNode node = std::move(stack.back());
             stack.pop_back();
-            if (node.parent >= 0 && search_.small_search(node.range, thread)) {
-                grow_small_subtree(subtree, node, thread);
-                continue;
+            if (n_searched++ % kNodesPerCheck == 0) team_.interrupt().check();
+            while (grow_node(subtree, node, stack, thread)) {
+                if (n_hungry_.load(std::memory_order_relaxed) > 0) give_away(subtree, stack);
+                if (n_searched++ % kNodesPerCheck == 0) team_.interrupt().check();
             }
-            const int32_t id = append_node(subtree, node.parent, node.is_right);
-            record(subtree.nodes[id], node.range, node.totals);
-            if (!node.may_split) continue;
-            node.split = search_.find(
-                {node.range, &node.totals, node.seed, search_.store_of(thread)}, thread);
-            if (!is_accepted(node.split)) continue;
-            SubtreeNode left, right;
-            divide(subtree.nodes[id], node, subtree.words, thread, left, right);
-            left.parent = right.parent = id;
-            right.is_right = true;
-            summarise_in_subtree(subtree, node, left, right, thread);
-            // The larger child goes first where its sums are derived from its parent's.
-            const bool right_first =
-                search_.is_incremental() && right.range.size() > left.range.size();
-            stack.push_back(std::move(right_first ? left : right));
-            stack.push_back(std::move(right_first ? right : left));
-            if (n_hungry_.load(std::memory_order_relaxed) > 0) give_away(subtree, stack);
         }
         search_.stop_subtree(thread);
+    }
+
+    // Searches a node. If it is split, one child takes its place and the other one waits: true.
+    bool grow_node(Subtree& subtree, SubtreeNode& node, std::vector<SubtreeNode>& waiting,
+                   int thread) {
+        if (is_small(subtree, node, thread)) {
+            grow_small_subtree(subtree, node, thread);
+            return false;
+        }
+        const int32_t id = append_node(subtree, node.parent, node.is_right);
+        record(subtree.nodes[id], node.range, node.totals);
+        if (!node.may_split) return false;
+        const Split split =
+            search_.find({node.range, &node.totals, node.seed, search_.store_of(thread)}, thread);
+        if (!is_accepted(split)) return false;
+        SubtreeNode left, right;
+        divide(subtree.nodes[id], node, split, subtree.words, thread, left, right);
+        left.parent = right.parent = id;
+        right.is_right = true;
+        summarise_in_subtree(subtree, node, left, right, thread);
+        // The larger child goes first where its sums are derived from its parent's.
+        const bool right_first =
+            search_.is_incremental() && right.range.size() > left.range.size();
+        waiting.push_back(std::move(right_first ? left : right));
+        node = std::move(right_first ? right : left);
+        return true;
     }
 
     // Sums of both children; small ones do without.
@@ -432,56 +453,68 @@ class Grower {
             search_.summarise_children(node.range, node.totals, left.range, right.range, thread,
                                        left.totals, right.totals);
         } else {
-            if (!left_ends) left.totals = search_.summarise(left.range, thread, false);
-            if (!right_ends) right.totals = search_.summarise(right.range, thread, false);
+            for (SubtreeNode* child : {&left, &right})
+                if (child->totals.n_rows == 0 && !search_.small_search(child->range, thread))
+                    child->totals = search_.summarise(child->range, thread, false);
         }
         left.may_split = !left_ends && is_open(subtree, left);
         right.may_split = !right_ends && is_open(subtree, right);
         if (left.may_split || right.may_split) search_.split_lists(node.range, thread);
     }
 
+    struct SmallNode {
+        int32_t parent;
+        bool is_right;
+        uint32_t rows;  // of the root of its subtree, as bits
+        int64_t begin;
+        int64_t depth;
+        uint64_t seed;
+    };
+
     // All of what is below a small node, whose sums are not needed.
     void grow_small_subtree(Subtree& subtree, const SubtreeNode& root, int thread) {
-        struct SmallNode {
-            int32_t parent;
-            bool is_right;
-            uint32_t rows;  // of `root`, as bits
-            int64_t begin;
-            int64_t depth;
-            uint64_t seed;
-        };
+        if (root.range.size() == 1) {
+            const int32_t id = append_node(subtree, root.parent, root.is_right);
+            const double weight = workspace_.row_weight(root.range.begin);
+            return record(subtree.nodes[id], root.range, weight, 0.0);
+        }
         SmallSearch& search = *search_.small_search(root.range, thread);
         search.start(root.range, search_.store_of(thread));
-        SmallNode stack[RowSubsets::kMostRows];
+        SmallNode waiting[RowSubsets::kMostRows];
         int n_waiting = 0;
-        stack[n_waiting++] = {root.parent,      root.is_right, (1u << root.range.size()) - 1,
-                              root.range.begin, root.depth,    root.seed};
-        while (n_waiting > 0) {
-            const SmallNode node = stack[--n_waiting];
-            const NodeRange range{node.begin, node.begin + count_bits(node.rows)};
-            NodeTotals totals;
-            totals.weight = search.weight(node.rows);
-            totals.impurity = search.impurity(node.rows);
+        SmallNode node{root.parent,      root.is_right, (1u << root.range.size()) - 1,
+                       root.range.begin, root.depth,    root.seed};
+        while (true) {
             const int32_t id = append_node(subtree, node.parent, node.is_right);
-            record(subtree.nodes[id], range, totals);
             Split split;
-            uint32_t left = 0;
-            if (can_split(range, node.depth) && !is_pure(totals))
-                split = search.find(node.rows, node.seed, left);
-            if (!is_accepted(split)) {
+            const uint32_t left = find_small(subtree.nodes[id], node, search, split);
+            if (left == 0) {
                 search.place(node.rows, node.begin);
+                if (n_waiting == 0) return;
+                node = waiting[--n_waiting];
                 continue;
             }
             note_split(subtree.nodes[id], split, subtree.words);
-            stack[n_waiting++] = {id,
-                                  true,
-                                  node.rows ^ left,
-                                  node.begin + split.n_left,
-                                  node.depth + 1,
-                                  child_seed(node.seed, 1)};
-            stack[n_waiting++] = {id,         false,          left,
-                                  node.begin, node.depth + 1, child_seed(node.seed, 0)};
+            waiting[n_waiting++] = {id,
+                                    true,
+                                    node.rows ^ left,
+                                    node.begin + split.n_left,
+                                    node.depth + 1,
+                                    child_seed(node.seed, 1)};
+            node = {id, false, left, node.begin, node.depth + 1, child_seed(node.seed, 0)};
         }
+    }
+
+    // The rows that go left, or none.
+    uint32_t find_small(TreeNode& recorded, const SmallNode& node, SmallSearch& search,
+                        Split& split) const {
+        const NodeRange range{node.begin, node.begin + count_bits(node.rows)};
+        const double weight = search.weight(node.rows);
+        const double impurity = range.size() > 1 ? search.impurity(node.rows) : 0.0;
+        record(recorded, range, weight, impurity);
+        if (!can_split(range, node.depth) || is_pure(weight, impurity)) return 0;
+        const uint32_t left = search.find(node.rows, node.seed, split);
+        return is_accepted(split) ? left : 0;
     }
 
     void grow_best_first(OpenNode root) {
@@ -505,7 +538,7 @@ class Grower {
             OpenNode node = std::move(open[queue.top()]);
             queue.pop();
             OpenNode left, right;
-            divide(nodes_[node.id], node, words_, 0, left, right);
+            divide(nodes_[node.id], node, node.split, words_, 0, left, right);
             add_children(node.id, left, right);
             const bool goes_on = n_leaves + 1 < params_.max_leaf_nodes;
             summarise_children(node, left, right);
@@ -516,8 +549,14 @@ class Grower {
         }
     }
 
-    // Numbers the nodes in preorder.
     GrownTree assemble() {
+        GrownTree tree = number_nodes();
+        search_.finish_cuts(tree.nodes);
+        return tree;
+    }
+
+    // Numbers the nodes in preorder.
+    GrownTree number_nodes() {
         GrownTree tree;
         if (nodes_.size() == 1 && subtrees_.size() == 1 && !search_.is_incremental()) {
             tree.nodes = std::move(subtrees_[0].nodes);
@@ -612,13 +651,7 @@ class Grower {
 
 GrownTree grow_tree(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
                     int64_t n_rows, const GrowParams& params, Interrupt& interrupt) {
-    GrownTree tree = Grower(binned, channels, rows, n_rows, params, interrupt).grow();
-    // All at once, so that the look-ups of one node do not wait for those of another.
-    for (TreeNode& node : tree.nodes)
-        if (node.cut_first < node.cut_last)
-            node.threshold = random_threshold(binned, node.feature, node.threshold, node.cut_first,
-                                              node.cut_last, node.cut_limit);
-    return tree;
+    return Grower(binned, channels, rows, n_rows, params, interrupt).grow();
 }
 
 }  // namespace ramify

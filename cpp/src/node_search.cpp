@@ -138,9 +138,20 @@ void NodeSearch::release_large_buffers() {
     sibling_scores_ = {};
 }
 
-int64_t NodeSearch::partition(const NodeRange& range, const Split& split, int thread) {
+int64_t NodeSearch::partition(const NodeRange& range, const Split& split, int thread,
+                              NodeTotals totals[2]) {
     if (incremental_) return incremental_->partition(range, split, store_of(thread), thread);
-    return workspace_.partition(range, split, store_of(thread), threads_[thread]->partition);
+    Thread& state = *threads_[thread];
+    if (!state.cuts || other_features_)
+        return workspace_.partition(range, split, store_of(thread), state.partition);
+    const NodeRange left{range.begin, range.begin + split.n_left};
+    const NodeRange right{left.end, range.end};
+    // The best node comes first there, whatever its size.
+    const bool is_best_first = workspace_.params.max_leaf_nodes > 0;
+    const bool needs_sums[2] = {is_best_first || !small_search(left, thread),
+                                is_best_first || !small_search(right, thread)};
+    return workspace_.partition_centred(range, split, state.cuts->left_rows(range, split),
+                                        *store_of(thread), state.partition, needs_sums, totals);
 }
 
 void NodeSearch::split_lists(const NodeRange& range, int thread) {

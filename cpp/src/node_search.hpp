@@ -55,7 +55,10 @@ class NodeSearch {
                                  Split& best_small, Split& best_large);
 
     // Reorders the rows of a node by its split; returns the first position of the right child.
-    int64_t partition(const NodeRange& range, const Split& split, int thread);
+    // totals: of the children, OUT where they come without another look at the rows; those of a
+    // child for `small_search` never do.
+    int64_t partition(const NodeRange& range, const Split& split, int thread,
+                      NodeTotals totals[2]);
 
     // Between these two, `find` on this thread is for nodes of one small subtree, and
     // `split_lists` must follow a partition if one of the children is searched.
@@ -100,6 +103,11 @@ class NodeSearch {
         if (histograms) spare_.push_back(std::move(histograms));
     }
     uint64_t work() const;
+    // Makes the thresholds of random cuts.
+    void finish_cuts(std::vector<TreeNode>& nodes) const {
+        if (!cut_guide_) return;
+        cut_guide_->finish(kernels_for(workspace_.lanes), workspace_.feature_home, nodes);
+    }
 
   private:
     static constexpr int64_t kMostSubtreeRows = kMaxListRows;

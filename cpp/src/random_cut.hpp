@@ -48,12 +48,12 @@ inline double random_threshold(const BinnedView& binned, int32_t feature, double
     return cut.threshold(binned, feature);
 }
 
-// first < last: the smallest and the largest code in the node. Both sides get a code.
-inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint64_t seed,
+// The cut at u, in [0, 1), between first < last: the smallest and the largest code in the node.
+// Both sides get a code.
+inline RandomCut find_random_cut(const BinnedView& binned, int32_t feature, double u,
                                  uint32_t first, uint32_t last) {
     const double* const low = binned.bin_low + binned.bin_offsets[feature];
     const double* const high = binned.bin_high + binned.bin_offsets[feature];
-    const double u = cut_uniform(seed, feature);
     RandomCut cut;
     cut.value = cut_value(low, high, u, first, last);
     if (!std::isfinite(cut.value)) {
@@ -67,6 +67,11 @@ inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint
     }
     cut.left_code = std::min(left, last - 1);
     return cut;
+}
+
+inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint64_t seed,
+                                 uint32_t first, uint32_t last) {
+    return find_random_cut(binned, feature, cut_uniform(seed, feature), first, last);
 }
 
 }  // namespace ramify

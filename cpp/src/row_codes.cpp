@@ -45,7 +45,7 @@ CutGuide::CutGuide(const BinnedView& binned) : binned_(binned) {
         is_irregular_[home] = !add_feature(home);
         has_irregular_ |= is_irregular_[home] != 0;
     }
-    tables_ = {binned.dense_features, places_.data(), middles_.data(), before_.data()};
+    tables_ = {places_.data(), middles_.data(), before_.data()};
 }
 
 // False if the places of the feature's bins cannot be told apart.
@@ -78,15 +78,71 @@ bool CutGuide::add_feature(int32_t home) {
     return true;
 }
 
-void CutGuide::draw(const Kernels& kernels, uint64_t seed, int n_cuts, const int32_t* homes,
+void CutGuide::find(const Kernels& kernels, int n_cuts, const int32_t* homes, const double* shares,
                     const uint8_t* first, const uint8_t* last, uint8_t* limits) const {
-    kernels.draw_cuts({tables_, seed, n_cuts, homes, first, last, limits});
+    kernels.draw_cuts({tables_, n_cuts, homes, shares, first, last, limits});
     for (int i = 0; has_irregular_ && i < n_cuts; ++i) {
         if (!is_irregular_[homes[i]]) continue;
         const int32_t feature = binned_.dense_features[homes[i]];
         limits[i] = static_cast<uint8_t>(
-            draw_random_cut(binned_, feature, seed, first[i], last[i]).left_code);
+            find_random_cut(binned_, feature, shares[i], first[i], last[i]).left_code);
     }
+}
+
+bool CutGuide::is_left(int32_t home, double share, uint8_t first, uint8_t last,
+                       uint8_t code) const {
+    if (is_irregular_[home])
+        return code <= find_random_cut(binned_, binned_.dense_features[home], share, first, last)
+                           .left_code;
+    const size_t base = static_cast<size_t>(home) * CutTables::kBins;
+    const uint32_t low = places_[2 * (base + first)], high = places_[2 * (base + last) + 1];
+    const uint64_t units = static_cast<uint32_t>(share * 0x1.0p32);
+    return middles_[base + code] <= low + static_cast<uint32_t>((high - low) * units >> 32);
+}
+
+void CutGuide::find_limits(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                           TreeNode* const* nodes, int n_nodes) const {
+    TreeNode* later[kCodeColumns];
+    int32_t homes[kCodeColumns] = {};
+    double shares[kCodeColumns] = {};
+    uint8_t first[kCodeColumns] = {}, last[kCodeColumns] = {}, limits[kCodeColumns] = {};
+    int n_later = 0;
+    for (int i = 0; i < n_nodes; ++i) {
+        // Written in any case, and kept if it was left for later.
+        later[n_later] = nodes[i];
+        homes[n_later] = feature_home[nodes[i]->feature];
+        shares[n_later] = nodes[i]->threshold;
+        first[n_later] = nodes[i]->cut_first;
+        last[n_later] = nodes[i]->cut_last;
+        n_later += nodes[i]->cut_limit == kLimitLater;
+    }
+    find(kernels, n_later, homes, shares, first, last, limits);
+    for (int i = 0; i < n_later; ++i) later[i]->cut_limit = limits[i];
+}
+
+void CutGuide::finish_some(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                           TreeNode* const* nodes, int n_nodes) const {
+    find_limits(kernels, feature_home, nodes, n_nodes);
+    for (int i = 0; i < n_nodes; ++i) {
+        TreeNode& node = *nodes[i];
+        node.threshold = random_threshold(binned_, node.feature, node.threshold, node.cut_first,
+                                          node.cut_last, node.cut_limit);
+    }
+}
+
+// Many nodes at once, so that the look-ups of one do not wait for those of another.
+void CutGuide::finish(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                      std::vector<TreeNode>& nodes) const {
+    TreeNode* cut[kCodeColumns];
+    int n_cut = 0;
+    for (TreeNode& node : nodes) {
+        cut[n_cut] = &node;
+        n_cut += node.cut_first < node.cut_last;
+        if (n_cut < kCodeColumns) continue;
+        finish_some(kernels, feature_home, cut, n_cut);
+        n_cut = 0;
+    }
+    finish_some(kernels, feature_home, cut, n_cut);
 }
 
 SharedCuts::SharedCuts() = default;

@@ -7,6 +7,7 @@
 
 #include "ramify/aligned.hpp"
 #include "ramify/data.hpp"
+#include "ramify/grower.hpp"
 #include "ramify/kernels.hpp"
 #include "ramify/parallel.hpp"
 #include "random_cut.hpp"
@@ -29,11 +30,26 @@ class CutGuide {
   public:
     explicit CutGuide(const BinnedView& binned);
 
-    // Cuts between a first and a last code of each feature; limits: OUT the last code on the left.
-    void draw(const Kernels& kernels, uint64_t seed, int n_cuts, const int32_t* homes,
+    const CutTables& tables() const { return tables_; }
+    // Whether the tables do not tell where the bins of a dense feature lie.
+    bool is_irregular(int32_t home) const { return is_irregular_[home] != 0; }
+
+    // Cuts between a first and a last code of each feature, at a share of the way between them;
+    // limits: OUT the last code on the left.
+    void find(const Kernels& kernels, int n_cuts, const int32_t* homes, const double* shares,
               const uint8_t* first, const uint8_t* last, uint8_t* limits) const;
+    // Whether a code between first and last is on the left of such a cut.
+    bool is_left(int32_t home, double share, uint8_t first, uint8_t last, uint8_t code) const;
+    // Makes the thresholds of random cuts, and finds the limits that were left for later.
+    void finish(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                std::vector<TreeNode>& nodes) const;
 
   private:
+    // Up to kCodeColumns of them.
+    void finish_some(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                     TreeNode* const* nodes, int n_nodes) const;
+    void find_limits(const Kernels& kernels, const std::vector<int32_t>& feature_home,
+                     TreeNode* const* nodes, int n_nodes) const;
     bool add_feature(int32_t home);
 
     BinnedView binned_;

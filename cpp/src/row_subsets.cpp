@@ -4,16 +4,17 @@ namespace ramify {
 
 namespace {
 
-// One over the number of rows of every subset.
-struct Inverses {
-    double of_subset[1 << RowSubsets::kMostRows] = {};
-    Inverses() {
-        for (int subset = 1; subset < 1 << RowSubsets::kMostRows; ++subset)
-            of_subset[subset] = 1.0 / count_bits(subset);
+// Where every row weighs 1.
+struct UnitWeights {
+    double weights[RowSubsets::kSubsets] = {}, inverses[RowSubsets::kSubsets] = {};
+    UnitWeights() {
+        for (int subset = 1; subset < RowSubsets::kSubsets; ++subset) {
+            weights[subset] = count_bits(subset);
+            inverses[subset] = 1.0 / weights[subset];
+        }
     }
-    double operator[](int subset) const { return of_subset[subset]; }
 };
-const Inverses kInverses;
+const UnitWeights kUnit;
 
 }  // namespace
 
@@ -23,6 +24,7 @@ RowSubsets::RowSubsets(const Workspace& workspace)
       least_rows_(
           static_cast<int>(std::clamp<int64_t>(workspace.params.min_samples_leaf, 1, kMostRows))),
       dust_(workspace.dust()),
+      weights_(workspace.channels.policy == HessianPolicy::unit ? kUnit.weights : own_weights_),
       places_(workspace.channels.is_sparse() ? workspace.channels.n_channels : 0, -1) {}
 
 void RowSubsets::tabulate(const NodeRange& range, ChannelStore* store) {
@@ -32,26 +34,24 @@ void RowSubsets::tabulate(const NodeRange& range, ChannelStore* store) {
     else
         kernels_.row_products({workspace_.gradient_blocks(*store, range), n, products_});
     work += static_cast<uint64_t>(n * (n + 1) / 2) * workspace_.channels.n_channels;
-    // Every subset is a smaller one plus its highest row; scores_ holds norms at first.
-    double
-        shared[1 << (kMostRows - 1)];  // product of row i with the sum of a subset of those before
-    weights_[0] = scores_[0] = shared[0] = 0.0;
+    for (int i = 0; i < n; ++i)
+        squares_[i] = products_[i * kMostRows + i] / workspace_.row_weight(range.begin + i);
+    const bool unit = workspace_.channels.policy == HessianPolicy::unit;
+    if (!unit) tabulate_weights(range);
+    kernels_.norms_of_products({products_, n, unit ? kUnit.inverses : inverses_, scores_});
+}
+
+void RowSubsets::tabulate_weights(const NodeRange& range) {
+    const int n = static_cast<int>(range.size());
+    // Norms come in eights, whatever is left of them.
+    std::fill_n(inverses_, 8, 0.0);
+    own_weights_[0] = inverses_[0] = 0.0;
     for (int i = 0; i < n; ++i) {
-        const double* const products = products_ + i * kMostRows;
-        for (int j = 0; j < i; ++j)
-            for (int rest = 0; rest < 1 << j; ++rest)
-                shared[rest | 1 << j] = shared[rest] + products[j];
         const double weight = workspace_.row_weight(range.begin + i);
-        for (int rest = 0; rest < 1 << i; ++rest) {
-            weights_[rest | 1 << i] = weights_[rest] + weight;
-            scores_[rest | 1 << i] = scores_[rest] + 2.0 * shared[rest] + products[i];
-        }
-        squares_[i] = products[i] / weight;
+        for (int rest = 0; rest < 1 << i; ++rest)
+            own_weights_[rest | 1 << i] = own_weights_[rest] + weight;
     }
-    if (workspace_.channels.policy == HessianPolicy::unit)
-        for (int subset = 1; subset < 1 << n; ++subset) scores_[subset] *= kInverses[subset];
-    else
-        for (int subset = 1; subset < 1 << n; ++subset) scores_[subset] /= weights_[subset];
+    for (int subset = 1; subset < 1 << n; ++subset) inverses_[subset] = 1.0 / own_weights_[subset];
 }
 
 double RowSubsets::impurity(uint32_t rows) const {

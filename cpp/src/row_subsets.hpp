@@ -13,7 +13,7 @@ namespace ramify {
 
 class RowSubsets {
   public:
-    static constexpr int kMostRows = kMostProductRows;
+    static constexpr int kMostRows = kMostProductRows, kSubsets = 1 << kMostRows;
 
     explicit RowSubsets(const Workspace& workspace);
 
@@ -27,7 +27,9 @@ class RowSubsets {
     // them is too small.
     double gain(uint32_t rows, uint32_t side) const {
         const uint32_t other = rows ^ side;
-        if (std::min(count_bits(side), count_bits(other)) < least_rows_) return -1;
+        if (side == 0 || other == 0) return -1;
+        if (least_rows_ > 1 && std::min(count_bits(side), count_bits(other)) < least_rows_)
+            return -1;
         const double lighter = std::min(weights_[side], weights_[other]);
         if (lighter <= dust_ * weights_[rows]) return -1;
         return std::max(0.0, scores_[side] + scores_[other] - scores_[rows]);
@@ -37,6 +39,7 @@ class RowSubsets {
 
   private:
     void multiply_labels(const NodeRange& range, int n);
+    void tabulate_weights(const NodeRange& range);
 
     const Workspace& workspace_;
     const Kernels& kernels_;
@@ -44,8 +47,10 @@ class RowSubsets {
     const double dust_;
     double products_[kMostRows * kMostRows];  // of rows i >= j
     double squares_[kMostRows];               // of the rows, over their weights
-    double weights_[1 << kMostRows];          // of every subset
-    double scores_[1 << kMostRows];           // squared norm of its sum, over its weight
+    const double* const weights_;             // of every subset: its own ones unless all rows
+    double own_weights_[kSubsets];            // weigh 1
+    double inverses_[kSubsets];               // one over the weight
+    double scores_[kSubsets];                 // squared norm of its sum, over its weight
     // Sparse labels of the rows: where a label is listed, and its values in the rows.
     struct Label {
         int32_t label;

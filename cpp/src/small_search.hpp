@@ -27,26 +27,27 @@ class SmallSearch {
     void start(const NodeRange& range, ChannelStore* store);
     double weight(uint32_t rows) const { return subsets_.weight(rows); }
     double impurity(uint32_t rows) const { return subsets_.impurity(rows); }
-    // The best split of some of the rows, and those of them that go left.
-    Split find(uint32_t rows, uint64_t seed, uint32_t& left);
+    // The best split of some of the rows, left as it is if there is none; returns those that go
+    // left.
+    uint32_t find(uint32_t rows, uint64_t seed, Split& best);
     // Puts the rows of a leaf where they belong.
     void place(uint32_t rows, int64_t begin);
 
     uint64_t work() const { return subsets_.work; }
 
   private:
-    // A random cut between two codes, and the last code on its left.
+    // A random cut between two codes.
     struct Cut {
-        uint8_t first = 0, last = 0, limit = 0;
+        uint8_t first = 0, last = 0;
     };
     // The node at hand and the best that was found for it.
     struct Node {
-        uint32_t rows = 0;
-        int n_rows = 0;
-        uint64_t seed = 0;
-        Split best;
+        uint32_t rows;
+        int n_rows;
+        uint64_t seed;
+        Split& best;
         uint32_t left = 0;
-        Cut cut;
+        Cut cut = {};
         bool is_cut = false;  // the threshold is still to be made from `cut`
     };
 
@@ -56,7 +57,18 @@ class SmallSearch {
     uint8_t code_of(int i, int32_t home) const {
         return row_codes_[i][guide_ ? home : workspace_.dense_base(home)];
     }
-    bool offer(Node& node, uint32_t left, int32_t feature, uint64_t rank) const;
+    // Keeps the division if it is the best so far; the caller tells it in terms of the feature.
+    bool offer(Node& node, uint32_t left, int32_t feature, uint64_t rank) const {
+        const double gain = subsets_.gain(node.rows, left);
+        if (gain < 0.0 || gain < node.best.least_rival() || !node.best.beaten_by(gain, rank))
+            return false;
+        node.best.gain = gain;
+        node.best.rank = rank;
+        node.best.feature = feature;
+        node.left = left;
+        node.best.missing_left = 2 * count_bits(left) >= node.n_rows;
+        return true;
+    }
     void find_dense(Node& node);
     void find_two_valued(Node& node);
     void sort_feature(Node& node, int32_t feature, uint64_t rank) const;
@@ -64,10 +76,12 @@ class SmallSearch {
     void cut_feature(Node& node, int32_t feature, uint64_t rank) const;
     void cut_all(Node& node);
     void cut_two_rows(Node& node) const;
-    void cut_columns(Node& node, int32_t begin, uint64_t columns);
+    // False if a value is missing.
+    bool cut_pair(Node& node, int32_t feature, uint64_t rank) const;
     void cut_drawn(Node& node);
-    void cut_some_drawn(Node& node, int64_t begin, int64_t end);
-    void offer_cut(Node& node, int32_t home, uint32_t present, const Cut* cut,
+    template <typename RankOf>
+    void cut_some(Node& node, RankOf&& rank_of);
+    void offer_cut(Node& node, int32_t feature, uint32_t present, uint32_t left, const Cut& cut,
                    uint64_t rank) const;
     void list_columns();
     void offer_column(Node& node, int32_t feature, uint64_t rank) const;
@@ -84,10 +98,7 @@ class SmallSearch {
     int32_t rows_[RowSubsets::kMostRows];
     const uint8_t* row_codes_[RowSubsets::kMostRows];  // codes_ of those rows
     float weights_[RowSubsets::kMostRows];
-    std::vector<int32_t> drawn_;   // dense features of the node, as drawn
-    std::vector<uint8_t> groups_;  // whether a group of codes is looked at; zeros between nodes
-    std::vector<int32_t> group_numbers_;
-    std::vector<uint8_t> least_, largest_, most_;  // codes per dense feature
+    FewRowsCutTask few_cuts_;       // features that wait to be cut together
     std::vector<uint8_t> columns_;  // per feature: the rows that differ from its default
     std::vector<int32_t> touched_;  // those where any row differs
 };

@@ -297,10 +297,16 @@ double Workspace::product_of(int64_t at, ChannelStore* store, const NodeTotals& 
         return product * row_weight(at);
     }
     const Blocks g = gradient_blocks(*store, {at, at + 1});
-    for (int32_t block = 0; block < n_blocks; ++block)
-        for (int k = 0; k < lanes; ++k)
-            product +=
-                double{g.data[block * g.block_stride + k]} * totals.gradient[block * lanes + k];
+    double parts[16] = {};  // lane by lane, so that lanes are multiplied at once
+    with_lanes(lanes, [&](auto width) {
+        constexpr int N = decltype(width)::value;
+        for (int32_t block = 0; block < n_blocks; ++block) {
+            const float* const values = g.data + block * g.block_stride;
+            const double* const sums = totals.gradient.data() + block * N;
+            for (int k = 0; k < N; ++k) parts[k] += double{values[k]} * sums[k];
+        }
+    });
+    for (double part : parts) product += part;
     return product;
 }
 

@@ -67,6 +67,7 @@ struct ChannelStore {
 
 struct PartitionScratch {
     std::vector<uint8_t> left;      // OUT side of each row before it was moved
+    std::vector<uint64_t> bits;     // the same as bits
     std::vector<uint8_t> is_mover;  // zeros between calls
     AlignedVector<float> spilt_values;
     std::vector<int32_t> spilt_rows;
@@ -142,6 +143,11 @@ class Workspace {
     // store: may be null.
     int64_t partition(const NodeRange& range, const Split& split, ChannelStore* store,
                       PartitionScratch& scratch);
+    // The same for channels that are centred, which they are in both children, too, with their
+    // sums. left: rows that go there, as bits, or null. A child without the need has no sums.
+    int64_t partition_centred(const NodeRange& range, const Split& split, const uint64_t* left,
+                              ChannelStore& store, PartitionScratch& scratch,
+                              const bool needs_sums[2], NodeTotals totals[2]);
     // Moves rows to the left or the right end of the range, in exchange for those that are there.
     // movers: places within the range. Returns the first position of the right child.
     int64_t move_rows(const NodeRange& range, const std::vector<uint32_t>& movers, bool to_left,

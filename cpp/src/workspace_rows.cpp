@@ -91,6 +91,49 @@ int64_t Workspace::partition(const NodeRange& range, const Split& split, Channel
     return range.begin + n_left;
 }
 
+int64_t Workspace::partition_centred(const NodeRange& range, const Split& split,
+                                     const uint64_t* left, ChannelStore& store,
+                                     PartitionScratch& scratch, const bool needs_sums[2],
+                                     NodeTotals totals[2]) {
+    const int64_t n = range.size(), n_words = (n + 63) / 64;
+    if (!left) {
+        decide_sides(range, split, scratch.left);
+        scratch.bits.assign(n_words, 0);
+        for (int64_t i = 0; i < n; ++i)
+            scratch.bits[i / 64] |= uint64_t{scratch.left[i]} << i % 64;
+        left = scratch.bits.data();
+    }
+    const int64_t n_spilt = (n + 16) * lanes;
+    if (static_cast<int64_t>(scratch.spilt_values.size()) < n_spilt)
+        scratch.spilt_values.resize(n_spilt);
+    float* const spill = scratch.spilt_values.data();
+    const bool is_weighted = channels.policy == HessianPolicy::shared;
+    kernels_.part_items({rows.data() + range.begin, n, left, spill});
+    if (is_weighted) kernels_.part_items({weights.data() + range.begin, n, left, spill});
+    if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
+    PartCentredTask task;
+    task.values = gradient_blocks(store, range);
+    if (is_weighted) task.weights = weights.data() + range.begin;
+    task.n_rows = n;
+    task.n_left = split.n_left;
+    task.left = left;
+    task.spill = spill;
+    task.rounding_share = kRoundingShare;
+    const int64_t middle = range.begin + split.n_left;
+    const NodeRange children[2] = {{range.begin, middle}, {middle, range.end}};
+    for (int side = 0; side < 2; ++side) {
+        totals[side] = {};
+        if (!needs_sums[side]) continue;
+        totals[side].n_rows = children[side].size();
+        totals[side].weight = task.weight[side] = weight_of(children[side]);
+        totals[side].centred = true;
+    }
+    kernels_.part_centred(task);
+    for (int side = 0; side < 2; ++side)
+        if (needs_sums[side]) totals[side].impurity = task.impurity[side];
+    return middle;
+}
+
 void Workspace::swap_rows(int64_t a, int64_t b, ChannelStore* store) {
     std::swap(rows[a], rows[b]);
     position[rows[a]] = static_cast<int32_t>(a);

@@ -176,11 +176,14 @@ def test_a_few_rows_are_cut_as_well_in_batches_as_one_by_one(weights, missing, n
 
 
 @pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
-@pytest.mark.parametrize("max_features", [70, 9])
+@pytest.mark.parametrize("max_features", [70, 9, 5])
+@pytest.mark.parametrize("n_channels", [20, 12])
 @pytest.mark.parametrize("n_rows", [5, 64, 65, 700])
-def test_every_instruction_set_cuts_all_columns_as_one_by_one(n_rows, max_features, name):
+def test_every_instruction_set_cuts_all_columns_as_one_by_one(
+    n_rows, n_channels, max_features, name
+):
     # More features than one vector of codes holds, some of them with missing values.
-    problem = numeric_problem(n_rows, 70, 20, missing=True, max_bins=32, seed=10)
+    problem = numeric_problem(n_rows, 70, n_channels, missing=True, max_bins=32, seed=10)
     settings = {"random_cuts": True, "max_depth": 2, "min_samples_leaf": 2, "seed": 11}
     settings["max_features"] = max_features
     before = _core.instruction_set()
@@ -193,3 +196,33 @@ def test_every_instruction_set_cuts_all_columns_as_one_by_one(n_rows, max_featur
     one_by_one = problem.grow(histogram_min_rows=1, **settings)
     np.testing.assert_allclose(batched.gain, one_by_one.gain, rtol=1e-3, atol=1e-4)
     assert_agrees(batched, problem, is_best=False, **settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 60}, {"min_samples_leaf": 3}])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("max_features", [11, 4])
+def test_full_trees_of_random_cuts_do_not_depend_on_threads(
+    max_features, weights, missing, settings
+):
+    problem = numeric_problem(6000, 11, 6, missing=missing, weights=weights, max_bins=64, seed=12)
+    settings = {"random_cuts": True, "seed": 13, "max_features": max_features, **settings}
+    alone, together = (problem.grow(n_threads=n, **settings) for n in (1, 3))
+    for name in ("feature", "threshold", "missing_left", "impurity", "gain", "rows"):
+        assert np.array_equal(getattr(alone, name), getattr(together, name)), name
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("max_features", [11, 4])
+def test_impurities_are_those_of_the_rows_where_means_are_far_apart(max_features, weights):
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(500, 11))
+    Y = 100.0 * (X[:, :1] > 0) + rng.normal(size=(500, 3))
+    problem = make_problem(X, Y, weights=weights, max_bins=64)
+    tree = problem.grow(random_cuts=True, seed=15, max_features=max_features)
+    row_weights = np.ones(500) if problem.row_weights is None else problem.row_weights
+    expected = []
+    for rows in tree.node_rows():
+        mean = np.average(Y[rows], axis=0, weights=row_weights[rows])
+        expected.append(row_weights[rows] @ ((Y[rows] - mean) ** 2).sum(axis=1))
+    np.testing.assert_allclose(tree.impurity, expected, rtol=1e-4, atol=1e-4)

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from ramify import BaggedTreesRegressor, ExtraTreesRegressor, RandomForestRegressor
-from ramify.model import Forest
+from ramify.model import Forest, JoinedForest
 from ramify.model import forest as forest_module
 
 RNG = np.random.default_rng(0)
@@ -101,14 +101,20 @@ def test_a_row_of_leaves_beyond_the_last_adds_nothing():
     np.testing.assert_allclose(padded, expected * 4 / 5)
 
 
-def test_concatenation_of_forests_with_and_without_drawn_rows_counts_rows_once():
-    drawn, all_rows = FITTED["dense"][0]._forest, FITTED["all rows"][0]._forest
-    joined = Forest.concatenate([drawn, all_rows])
-    expected = [*drawn.in_bag_counts(), *all_rows.in_bag_counts()]
-    assert np.array_equal(list(joined.in_bag_counts()), expected)
+@pytest.mark.parametrize("n_expected", [1, 2, 5])
+@pytest.mark.parametrize("kinds", [("dense", "all rows"), ("all rows", "dense")])
+def test_joined_forests_with_and_without_drawn_rows_count_rows_once(kinds, n_expected):
+    parts = [FITTED[kind][0]._forest for kind in kinds]
+    joining = JoinedForest(n_expected)
+    for part in parts:
+        joining.add(part)
+    joined = joining.finish()
+    assert np.array_equal(
+        list(joined.in_bag_counts()), [counts for part in parts for counts in part.in_bag_counts()]
+    )
     encoded = FITTED["dense"][0]._encode(X)
     together = joined.predict(encoded)
-    alone = [f.with_tree_weights(None).predict(encoded) for f in (drawn, all_rows)]
+    alone = [part.with_tree_weights(None).predict(encoded) for part in parts]
     np.testing.assert_allclose(together, np.mean(alone, axis=0))
 
 

@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from benchmarks.versus.label_models import predicted_probabilities
 from benchmarks.versus.methods import Method
 from benchmarks.versus.tasks import Case
 
 
-def make_all(case: Case) -> Any:
-    """Boost trees that are grown on all targets."""
-    return _make(case, None)
-
-
-def make_five(case: Case) -> Any:
-    """Boost trees that are grown on five Gaussian combinations."""
-    from ramify.projections import Gaussian
-
-    return _make(case, Gaussian(n_components=5))
-
-
-def make_auto(case: Case) -> Any:
-    """Boost trees on views that are chosen from round to round."""
-    return _make(case, "auto")
-
-
-def _make(case: Case, projection: Any) -> Any:
+def make(view: str, case: Case) -> Any:
+    """Boost trees of numbers."""
     from ramify import BoostingRegressor
 
-    return BoostingRegressor(
-        n_estimators=case.options["n_estimators"],
-        learning_rate=case.options["learning_rate"],
-        max_depth=case.options["max_depth"],
-        projection=projection,
-        random_state=0,
-        n_jobs=case.threads,
-    )
+    return BoostingRegressor(**_settings(view, case))
 
 
+def make_labels(view: str, case: Case) -> Any:
+    """Boost trees of labels."""
+    from ramify import BoostingClassifier
+
+    return BoostingClassifier(**_settings(view, case))
+
+
+def _settings(view: str, case: Case) -> dict[str, Any]:
+    from ramify.projections import Gaussian
+
+    return {
+        "n_estimators": case.options["n_estimators"],
+        "learning_rate": case.options["learning_rate"],
+        "max_depth": case.options["max_depth"],
+        "projection": {"all": None, "q5": Gaussian(n_components=5), "auto": "auto"}[view],
+        "random_state": 0,
+        "n_jobs": case.threads,
+    }
+
+
+#: Suffixes of the names of methods, and what their trees see.
+VIEWS = {"": "all", "-q5": "q5", "-auto": "auto"}
 METHODS = (
-    Method("ramify-boosting", "boosting", module="ramify", make=make_all, is_ours=True),
-    Method("ramify-boosting-q5", "boosting", module="ramify", make=make_five, is_ours=True),
-    Method("ramify-boosting-auto", "boosting", module="ramify", make=make_auto, is_ours=True),
+    *(
+        Method(
+            f"ramify-boosting{suffix}",
+            "boosting",
+            module="ramify",
+            make=partial(make, view),
+            is_ours=True,
+        )
+        for suffix, view in VIEWS.items()
+    ),
+    *(
+        Method(
+            f"ramify-label-boosting{suffix}",
+            "label-boosting",
+            module="ramify",
+            make=partial(make_labels, view),
+            predict=predicted_probabilities,
+            is_ours=True,
+        )
+        for suffix, view in VIEWS.items()
+    ),
 )

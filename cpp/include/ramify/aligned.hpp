@@ -15,6 +15,49 @@
 
 namespace ramify {
 
+// A few blocks that the thread has freed, for the next tree: fresh memory from the system takes
+// long to be written to for the first time. Small ones are at hand anyway, and large ones go back.
+class KeptBlocks {
+  public:
+    static KeptBlocks& of_thread() {
+        static thread_local KeptBlocks blocks;
+        return blocks;
+    }
+    ~KeptBlocks() {
+        while (n_blocks_ > 0) ::operator delete(blocks_[--n_blocks_].data, std::align_val_t{64});
+        is_closed_ = true;
+    }
+
+    static bool is_kept(std::size_t bytes) { return bytes >= kLeast && bytes <= kMost; }
+    // One that is hardly larger than needed, or null.
+    void* take(std::size_t bytes) {
+        for (int i = 0; i < n_blocks_; ++i) {
+            if (blocks_[i].bytes < bytes || blocks_[i].bytes - bytes > bytes / 8) continue;
+            void* const data = blocks_[i].data;
+            blocks_[i] = blocks_[--n_blocks_];
+            return data;
+        }
+        return nullptr;
+    }
+    // False if there is no room for it.
+    bool keep(void* data, std::size_t bytes) {
+        if (is_closed_ || n_blocks_ == kMostBlocks) return false;
+        blocks_[n_blocks_++] = {data, bytes};
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t kLeast = std::size_t{1} << 17, kMost = std::size_t{1} << 21;
+    static constexpr int kMostBlocks = 4;
+    struct Block {
+        void* data;
+        std::size_t bytes;
+    };
+    Block blocks_[kMostBlocks];
+    int n_blocks_ = 0;
+    bool is_closed_ = false;
+};
+
 constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
 
 inline void* allocate_aligned(std::size_t bytes) {
@@ -27,6 +70,8 @@ inline void* allocate_aligned(std::size_t bytes) {
         return pages;
     }
 #endif
+    if (KeptBlocks::is_kept(bytes))
+        if (void* const kept = KeptBlocks::of_thread().take(bytes)) return kept;
     return ::operator new(bytes, std::align_val_t{64});
 }
 
@@ -37,6 +82,7 @@ inline void free_aligned(void* p, std::size_t bytes) {
         return;
     }
 #endif
+    if (KeptBlocks::is_kept(bytes) && KeptBlocks::of_thread().keep(p, bytes)) return;
     ::operator delete(p, std::align_val_t{64});
 }
 

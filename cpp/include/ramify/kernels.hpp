@@ -140,6 +140,15 @@ struct ProductTask {
     double* products = nullptr;  // OUT
 };
 
+// The squared norm of the sum of every subset of the rows, from such products; bit r of a subset
+// stands for row r. Tables are as large as for the most rows.
+struct SubsetNormTask {
+    const double* products = nullptr;  // IN
+    int n_rows = 0;                    // at most kMostProductRows
+    const double* factors = nullptr;   // IN (2^n_rows,) what each norm is multiplied by
+    double* norms = nullptr;           // OUT (2^n_rows,)
+};
+
 // Moves the entries of the left child to the front, the others behind them, both in order.
 // moves[row]: the row's place in its child, plus kRightChild if it goes right.
 struct ListSplitTask {
@@ -218,7 +227,6 @@ struct CodeRangeTask {
 struct CutTables {
     static constexpr int kCells = 512, kCellShift = 32 - 9;
     static constexpr int kBins = 256, kBefore = kCells + 4;  // per feature
-    const int32_t* features = nullptr;                       // (n_dense,)
     const uint32_t* places = nullptr;   // [n_dense][kBins][2] of the smallest and largest value
     const uint32_t* middles = nullptr;  // [n_dense][kBins], and one more
     const uint8_t* before = nullptr;    // [n_dense][kBefore] last code before each cell, or 0
@@ -226,12 +234,26 @@ struct CutTables {
 
 // Random cuts of some features between a first and a last code; see random_cut.hpp.
 struct CutTask {
-    CutTables tables;  // IN
-    uint64_t seed = 0;
+    CutTables tables;                                 // IN
     int n_cuts = 0;                                   // at most kCodeColumns
     const int32_t* homes = nullptr;                   // IN (n_cuts,) dense features
+    const double* shares = nullptr;                   // IN (n_cuts,) of the range, in [0, 1)
     const uint8_t *first = nullptr, *last = nullptr;  // IN (n_cuts,) first < last
     uint8_t* limits = nullptr;                        // OUT (n_cuts,) last code on the left
+};
+
+// The same of a few features for a few rows: the rows left of each cut instead of its limit.
+constexpr int kFewCuts = 8, kFewRows = 8;
+struct FewRowsCutTask {
+    CutTables tables;                           // IN
+    int n_cuts = 0;                             // at most kFewCuts
+    int32_t homes[kFewCuts] = {};               // IN dense features
+    double shares[kFewCuts] = {};               // IN of the range, in [0, 1)
+    const uint8_t* const* row_codes = nullptr;  // IN code of row i: row_codes[i][home]
+    uint32_t rows = 0;                          // IN bit i: row i is one of them; not 0
+    // OUT smallest and largest code, the code of missing values being the largest of all
+    uint8_t first[kFewCuts], last[kFewCuts];
+    uint64_t left;  // OUT bit 8 k + i: row i is left of cut k, if that has two codes, none missing
 };
 
 // For each of some columns, the rows whose code is at most the column's limit: bit i is row i.
@@ -247,13 +269,15 @@ struct CodeMaskTask {
     int32_t* counts = nullptr;  // IN OUT the rows of each mask are added to it
 };
 
-// norms[s] += |sum of the rows of side s|^2; bit i of word w is row 64 w + i.
-constexpr int kMostSides = 32;
+// norms[s] += |sum of the rows of side s|^2; bit i of word w is row 64 w + i. The sum of a side
+// does not depend on what other sides there are, but its rounding may on whether they are few.
+constexpr int kMostSides = 32, kFewSides = 8;
 struct SideTask {
     Blocks gradient;                         // IN
     const uint64_t* const* sides = nullptr;  // IN (n_sides,) of (n_words,)
     int n_sides = 0;                         // at most kMostSides
     int64_t n_words = 0;
+    bool are_few = false;    // whether kFewSides of them are typical
     float* norms = nullptr;  // IN OUT (n_sides,)
 };
 
@@ -274,6 +298,28 @@ struct PartTask {
     int64_t n_rows = 0;
     const uint8_t* left = nullptr;  // IN (n_rows,) 0 or 1
     float* spill = nullptr;         // scratch (n_rows + 1) * lanes
+};
+
+// The same for items of four bytes, the rows of the left child being bits of words.
+struct PartItemsTask {
+    void* items = nullptr;  // IN OUT
+    int64_t n_items = 0;
+    const uint64_t* left = nullptr;  // IN bit i of word w is row 64 w + i; no others are set
+    void* spill = nullptr;           // scratch (n_items + 16 of them)
+};
+
+// Both of it, for rows whose sums are about zero: moves them, and centres the rows of each child
+// as CentreTask does, unless its weight is 0.
+struct PartCentredTask {
+    Blocks values;  // IN OUT
+    const float* weights =
+        nullptr;  // IN (n_rows,) of the left child's rows and of the others, or 1
+    int64_t n_rows = 0, n_left = 0;
+    const uint64_t* left = nullptr;  // IN as in PartItemsTask
+    float* spill = nullptr;          // scratch (n_rows + 1) * lanes
+    double weight[2] = {};           // IN of the left and of the right child, or 0
+    double rounding_share = 0.0;
+    double impurity[2] = {};  // OUT sum of the squares of what is left, over the weight
 };
 
 // Per column, A being the sum of its rows' channels: norms[c] = |A|^2, products[c] = A . total.
@@ -354,15 +400,19 @@ struct Kernels {
     void (*split_list)(const ListSplitTask&);
     void (*subset_norms)(const SubsetTask&);
     void (*row_products)(const ProductTask&);
+    void (*norms_of_products)(const SubsetNormTask&);
     void (*sum_columns)(const ColumnsTask&);
     void (*sum_entries)(const EntrySumsTask&);
     void (*norms_of_sums)(const SumNormsTask&);
     void (*code_ranges)(const CodeRangeTask&);
     void (*draw_cuts)(const CutTask&);
+    void (*cut_few_rows)(FewRowsCutTask&);
     void (*code_masks)(const CodeMaskTask&);
     void (*side_norms)(const SideTask&);
     double (*centre)(const CentreTask&);
     void (*part_rows)(const PartTask&);
+    void (*part_items)(const PartItemsTask&);
+    void (*part_centred)(PartCentredTask&);
     void (*find_bins)(const FindBinsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);

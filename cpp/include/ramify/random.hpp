@@ -34,10 +34,6 @@ constexpr uint64_t kCutSalt = 0x05ca1ab1e0ddba11ULL;
 inline double cut_uniform(uint64_t seed, int32_t feature) {
     return static_cast<double>(feature_rank(seed ^ kCutSalt, feature) >> 11) * 0x1.0p-53;
 }
-// The same in units of 2^-32.
-inline uint32_t cut_share(uint64_t seed, int32_t feature) {
-    return static_cast<uint32_t>(feature_rank(seed ^ kCutSalt, feature) >> 32);
-}
 
 // Uniform in [0, 1).
 inline double draw_uniform(uint64_t seed, uint64_t key) {

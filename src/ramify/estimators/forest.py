@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from ramify.estimators.parameter_storage import stored_entropy
 from ramify.estimators.single_tree import SingleTree
 from ramify.estimators.tree_settings import count, tree_settings
 from ramify.ingest import BinnedData, Targets
-from ramify.model import Forest
+from ramify.model import Forest, JoinedForest
 from ramify.training import (
     ForestGrower,
     ForestSettings,
@@ -77,10 +77,11 @@ class ForestEstimator(ForestPrediction):
             progress_bar(type(self).__name__, len(trees), self.verbose) as advance,
             closing(grower.grow(trees, n_threads)) as grown,  # so that no thread outlives this
         ):
-            for member in grown:
-                members.append(member)
-                advance()
-        self._put_together(old, members, training)
+            forest = self._put_together(old, members, grown, len(trees), advance)
+        weights = weigh_trees(
+            forest, self.aggregation, self._seen, self._updated, training.encoded
+        )
+        self._forest = forest.with_tree_weights(weights)
         self._entropy = entropy
         self._trees_per_estimator = per_estimator
         self._remember(data.schema, targets.schema)
@@ -214,21 +215,33 @@ class ForestEstimator(ForestPrediction):
             )
 
     def _put_together(
-        self, old: Forest | None, members: list[Member], training: TrainingData
-    ) -> None:
-        """Join old and new trees, and weigh all of them."""
-        forests = [member.forest for member in members]
-        seen, updated = ([getattr(m, name) for m in members] for name in ("seen", "updated"))
+        self,
+        old: Forest | None,
+        members: list[Member],
+        grown: Iterable[Member],
+        n_grown: int,
+        advance: Callable[[], None],
+    ) -> Forest:
+        """Join old trees, those that are there already, and new ones as they come."""
+        joined = JoinedForest(len(members) + n_grown + (old is not None))
+        seen, updated = [], []
         if old is not None:
-            forests.insert(0, old)
-            seen.insert(0, self._seen)
-            updated.insert(0, self._updated)
-        forest = Forest.concatenate(forests)
+            joined.add(old)
+            seen.append(self._seen)
+            updated.append(self._updated)
+
+        def add(member: Member) -> None:
+            joined.add(member.forest)
+            seen.append(member.seen)
+            updated.append(member.updated)
+
+        for member in members:
+            add(member)
+        for member in grown:
+            add(member)
+            advance()
         self._seen, self._updated = np.vstack(seen), np.vstack(updated)
-        weights = weigh_trees(
-            forest, self.aggregation, self._seen, self._updated, training.encoded
-        )
-        self._forest = forest.with_tree_weights(weights)
+        return joined.finish()
 
     def _score_out_of_bag(self, training: TrainingData, n_threads: int) -> None:
         for name in ("oob_score_", "oob_prediction_", "oob_decision_function_"):

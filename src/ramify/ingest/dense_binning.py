@@ -100,7 +100,10 @@ def bin_dense(
     is_sparse[others] = [column.is_sparse for column in columns]
     is_sparse = without_few_lists(is_sparse, n_rows, categories, max_bins)
     pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
-    columns = [replace(column, is_sparse=bool(is_sparse[f])) for f, column in zip(others, columns)]
+    columns = [
+        column if column.is_sparse == listed else replace(column, is_sparse=listed)
+        for column, listed in zip(columns, is_sparse[others].tolist())
+    ]
     dense = np.flatnonzero(~is_sparse).astype(np.int32)
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
     if dense.size:

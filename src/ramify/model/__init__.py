@@ -7,6 +7,7 @@ from ramify.model.forest import Forest
 from ramify.model.graph_aggregation import Aggregation, Consensus, make_aggregation, winners
 from ramify.model.graph_members import GraphMembers
 from ramify.model.graph_model import GraphModel
+from ramify.model.joining import JoinedForest, join_structures
 from ramify.model.kernel_map import EXPLICIT, KERNELS, KernelMap
 from ramify.model.label_graph import LabelGraph
 from ramify.model.leaves import DenseLeaves, Leaves, RowLeaves
@@ -38,6 +39,7 @@ __all__ = [
     "Forest",
     "GraphMembers",
     "GraphModel",
+    "JoinedForest",
     "KernelMap",
     "LabelGraph",
     "Leaves",
@@ -51,6 +53,7 @@ __all__ = [
     "apply_trees",
     "channel_row_weights",
     "fill_leaves",
+    "join_structures",
     "make_aggregation",
     "read_model",
     "row_weights",

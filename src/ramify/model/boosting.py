@@ -19,6 +19,7 @@ from scipy import sparse
 from ramify import _core
 from ramify.model.arrays import expect_array, expect_below
 from ramify.model.compact import pack_structure, unpack_structure
+from ramify.model.joining import join_structures
 from ramify.model.structure import TreeStructure
 from ramify.model.trees import apply_trees
 
@@ -154,7 +155,7 @@ class BoostedTrees:
 
         return cls(
             baseline=first.baseline,
-            structure=TreeStructure.concatenate([part.structure for part in parts]),
+            structure=join_structures([part.structure for part in parts]),
             kind=first.kind,
             leaf_values=joined("leaf_values"),
             tree_factors=joined("tree_factors"),

@@ -361,29 +361,6 @@ class Forest:
             deviations += np.bincount(leaf[block], weights=by_row, minlength=deviations.size)
         return deviations
 
-    @classmethod
-    def concatenate(cls, forests: list[Forest]) -> Forest:
-        """Put forests on the same training rows together.
-
-        Parameters
-        ----------
-        forests : list of Forest
-            At least one. Weights of their trees are left out.
-        """
-        sizes = np.concatenate([np.diff(forest.leaf_offsets) for forest in forests])
-        counts = None
-        if any(forest.leaf_counts is not None for forest in forests):
-            counts = np.concatenate([forest.drawn_counts for forest in forests])
-        return cls(
-            structure=TreeStructure.concatenate([forest.structure for forest in forests]),
-            leaf_offsets=np.concatenate([[0], np.cumsum(sizes)]),
-            leaf_rows=np.concatenate([forest.leaf_rows for forest in forests]),
-            leaf_counts=counts,
-            outputs=forests[0].outputs,
-            tree_weights=None,
-            feature_gains=np.sum([forest.feature_gains for forest in forests], axis=0),
-        )
-
     def with_tree_weights(self, tree_weights: NDArray[np.float64] | None) -> Forest:
         """Give the forest other weights of trees."""
         return replace(self, tree_weights=tree_weights)

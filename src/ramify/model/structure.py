@@ -225,28 +225,6 @@ class TreeStructure:
             **{name: getattr(self, name)[nodes] for name in SPLIT_ARRAYS},
         )
 
-    @classmethod
-    def concatenate(cls, structures: list[TreeStructure]) -> TreeStructure:
-        """Put trees on the same features one after the other, without statistics."""
-        n_nodes = [structure.n_nodes for structure in structures]
-        n_words = [structure.category_words.size for structure in structures]
-        nodes: dict[str, NDArray[Any]] = {
-            name: np.concatenate([getattr(structure, name) for structure in structures])
-            for name in SPLIT_ARRAYS
-        }
-        if any(n_words):
-            shift = np.repeat(np.cumsum([0, *n_words[:-1]]), n_nodes)
-            nodes["category_offset"] = np.where(
-                nodes["category_offset"] >= 0, nodes["category_offset"] + shift, np.int64(-1)
-            )
-        sizes = [np.diff(structure.tree_offsets) for structure in structures]
-        return replace(
-            structures[0].without_statistics(),
-            tree_offsets=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
-            category_words=np.concatenate([s.category_words for s in structures]),
-            **nodes,
-        )
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

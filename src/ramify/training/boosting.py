@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from ramify import _core
 from ramify.losses import Loss
-from ramify.model import BoostedModels, BoostedTrees, TreeStructure, apply_trees
+from ramify.model import (
+    BoostedModels,
+    BoostedTrees,
+    TreeStructure,
+    apply_trees,
+    join_structures,
+)
 from ramify.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
 from ramify.training.boosting_leaves import LeafFitter, TreeMove
 from ramify.training.boosting_state import BoostingState, LeafRows, make_state
@@ -309,7 +315,7 @@ class Booster:
             channels = np.array([grown.channel for grown in rounds], dtype=np.int32)
         return BoostedTrees(
             baseline=np.where(self.units.is_observed, self.baseline, np.nan),
-            structure=TreeStructure.concatenate([grown.structure for grown in rounds]),
+            structure=join_structures([grown.structure for grown in rounds]),
             kind=kind,
             leaf_values=np.concatenate([move.values for move in moves]),
             tree_factors=factors,
