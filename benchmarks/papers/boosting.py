@@ -9,7 +9,8 @@ Student's paired t-test compares two methods over the repeats.
 
 The grid is smaller than the paper's: learning rate 0.1, all features at every node, the squared
 loss, trees of 2, 4 or 8 leaves, up to 10,000 rounds (500 trees per output for st-gbrt, instead
-of 10,000); a fit ends after 300 rounds (30) in which the rows that choose were not predicted better.
+of 10,000). A fit ends after 300 rounds (30) in which the rows that choose were not predicted
+better.
 
 The text says that features are standard normal, but the published figures can only come from
 features that are uniform in [0, 1], as Friedman's are: with normal ones the signal is so strong
