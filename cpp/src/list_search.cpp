@@ -146,24 +146,23 @@ void ListSearch::search_all(const SearchNode& node, const int32_t* features, con
         search_tiny(node, features, ranks, n_features, entries, stride, best);
         return;
     }
-    // More blocks give the adder enough to do by themselves.
+    // More blocks give the adder enough to do by themselves. Pairs are the same whether one thread
+    // searches all lists or several some of them: alone, a list is rounded otherwise.
+    static_assert(kMostLists == 2, "lists are searched in pairs");
     const bool pairs = workspace_.n_blocks <= 2;
-    for (size_t i = 0; i < n_features;) {
-        size_t n_grouped = 0;
-        while (pairs && n_grouped < kMostLists && i + n_grouped < n_features &&
-               is_grouped(node, entries + (i + n_grouped) * stride))
-            ++n_grouped;
+    for (size_t i = 0; i < n_features; i += 2) {
         const uint32_t* const list = entries + i * stride;
-        if (n_grouped > 1 && !is_long(node, list)) {
-            search_groups(node, kMostLists, features + i, ranks + i, list, stride, best);
-            i += kMostLists;
-        } else if (pairs && n_grouped == 0 && i + 1 < n_features) {
+        const size_t n_lists = std::min<size_t>(2, n_features - i);
+        size_t n_grouped = 0;
+        for (size_t k = 0; pairs && k < n_lists; ++k)
+            n_grouped += is_grouped(node, list + k * stride);
+        if (n_grouped == 2 && !is_long(node, list))
+            search_groups(node, 2, features + i, ranks + i, list, stride, best);
+        else if (pairs && n_grouped == 0 && n_lists == 2)
             search_pair(node, features + i, ranks + i, list, stride, best);
-            i += 2;
-        } else {
-            search(node, features[i], ranks[i], list, best);
-            ++i;
-        }
+        else
+            for (size_t k = 0; k < n_lists; ++k)
+                search(node, features[i + k], ranks[i + k], list + k * stride, best);
     }
 }
 

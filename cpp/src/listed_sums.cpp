@@ -10,15 +10,17 @@ namespace {
 
 // Fewer entries per feature are collected more quickly than all features are cleared and scored.
 constexpr double kMinEntriesPerSlot = 0.25;
-// A thread adds up so many rows at a time.
-constexpr int64_t kChunkRows = 2048;
+// A thread adds up at least so many rows at a time; chunks are few enough for their sums to take
+// little memory.
+constexpr int64_t kChunkRows = 2048, kMostChunks = 16;
+constexpr size_t kMostBytes = size_t{64} << 20;
 
 }  // namespace
 
 bool ListedSums::are_possible(const Workspace& workspace) {
     const BinnedView& binned = workspace.binned;
     if (workspace.channels.is_sparse() || workspace.n_blocks != 1 || binned.n_sparse == 0 ||
-        workspace.params.max_features < binned.n_features)
+        workspace.params.max_features < binned.n_features || bytes(workspace) > kMostBytes)
         return false;
     return std::all_of(binned.sparse_features, binned.sparse_features + binned.n_sparse,
                        [&](int32_t feature) { return binned.is_two_valued[feature]; });
@@ -75,7 +77,10 @@ void ListedSums::subtract(const ListedSums& other) {
 
 ListedSums listed_sums(const Workspace& workspace, const NodeRange& range, const float* gradient,
                        ThreadTeam* team) {
-    const int64_t n_chunks = team ? std::max<int64_t>(1, range.size() / kChunkRows) : 1;
+    const int64_t most = std::min<int64_t>(
+        kMostChunks, kMostBytes / std::max<size_t>(1, ListedSums::bytes(workspace)));
+    const int64_t n_chunks =
+        team ? std::clamp<int64_t>(range.size() / kChunkRows, 1, std::max<int64_t>(1, most)) : 1;
     std::vector<ListedSums> parts(n_chunks, ListedSums(workspace));
     auto sum_chunk = [&](int64_t chunk, int) {
         const NodeRange rows{range.begin + chunk * range.size() / n_chunks,

@@ -14,7 +14,7 @@ constexpr int64_t kBatchFeatures = 32;
 constexpr int64_t kMostLoadedBytes = int64_t{4} << 20;
 // Rows that one thread loads at a time.
 constexpr int64_t kLoadRows = 2048;
-// Lists that one thread searches or splits at a time; they are taken in pairs.
+// Lists that one thread searches or splits at a time: a pair (ListSearch::search_all).
 constexpr int64_t kBatchLists = 2;
 
 }  // namespace

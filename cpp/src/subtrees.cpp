@@ -1,6 +1,7 @@
 #include "subtrees.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "bits.hpp"
 #include "ramify/random.hpp"
@@ -14,6 +15,9 @@ constexpr uint32_t kNodesPerCheck = 16;
 
 // Fewer rows are not worth being handed from one thread to another.
 constexpr int64_t kLeastGivenRows = 128;
+
+// A thread that waits for something to do lets others go first after so many looks.
+constexpr uint32_t kLooksPerTurn = 64;
 
 // The next node in preorder, a child of `parent`.
 int32_t append_node(std::vector<TreeNode>& nodes, int32_t parent, bool is_right) {
@@ -59,6 +63,7 @@ void Subtrees::grow() {
 }
 
 Subtrees::Subtree* Subtrees::take() {
+    uint32_t n_looks = 0;
     for (bool is_hungry = false;; is_hungry = true) {
         std::unique_lock<std::mutex> lock(mutex_);
         if (!waiting_.empty() || n_growing_ == 0) {
@@ -76,6 +81,8 @@ Subtrees::Subtree* Subtrees::take() {
         if (!is_hungry) ++n_hungry_;
         lock.unlock();
         team_.interrupt().check();
+        // The one who grows may need this processor.
+        if (++n_looks % kLooksPerTurn == 0) std::this_thread::yield();
         pause_briefly();
     }
 }

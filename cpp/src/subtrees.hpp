@@ -50,7 +50,7 @@ class Subtrees {
         NodeTotals totals;
         // Where it is a part of another one, which was given away.
         bool is_given = false, may_split = false;
-        std::vector<const Subtree*> given;  // parts of it; `id` counts its nodes
+        std::vector<const Subtree*> given;  // parts of it, in the place of its nodes `id`
     };
     struct Node {
         int32_t parent = -1;  // -1: the root of the subtree
@@ -71,7 +71,7 @@ class Subtrees {
     };
     class Growing;
 
-    // The largest subtree that waits; null once all are grown. Its taker is Growing.
+    // The largest subtree that waits; null once all are grown. Who takes one holds a Growing.
     Subtree* take();
     // Lets a thread that has nothing to do grow the largest of the nodes that wait.
     void give_away(Subtree& subtree, std::vector<Node>& waiting);

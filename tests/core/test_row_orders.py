@@ -54,6 +54,24 @@ def test_threads_that_give_each_other_subtrees_grow_the_same_tree(shape):
             assert_identical(one, problem.grow(ordered=True, n_threads=n_threads, **settings))
 
 
+@pytest.mark.parametrize("n_channels", [4, 20])
+def test_lists_are_paired_alike_by_one_thread_and_by_many(n_channels):
+    """Columns that come twice tie unless they are rounded alike; some are not grouped."""
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=6_000)
+    few = rng.integers(0, 60, size=(6_000, 4)).astype(float)
+    columns = [few[:, 0], few[:, 0] > 30, few[:, 1], many, few[:, 2], few[:, 3]]
+    X = np.column_stack([*columns, many, few[:, 1], few[:, 3], few[:, 2], many])
+    values = rng.normal(size=(6_000, n_channels))
+    values[:, 0] += few[:, 0] / 10 + few[:, 1] * few[:, 2] / 200 + many
+    problem = make_problem(X, values)
+    for seed in range(4):
+        one = problem.grow(ordered=True, max_depth=8, seed=seed)
+        for n_threads in (2, 4):
+            tree = problem.grow(ordered=True, max_depth=8, seed=seed, n_threads=n_threads)
+            assert_identical(one, tree)
+
+
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("n_values", [2, 5, 60])
 @pytest.mark.parametrize("n_channels", [3, 16, 100])

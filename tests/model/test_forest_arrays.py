@@ -10,6 +10,7 @@ from scipy import sparse
 from ramify import BaggedTreesRegressor, ExtraTreesRegressor, RandomForestRegressor
 from ramify.model import Forest, JoinedForest
 from ramify.model import forest as forest_module
+from ramify.model.joining import _JoinedArray
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -116,6 +117,16 @@ def test_joined_forests_with_and_without_drawn_rows_count_rows_once(kinds, n_exp
     together = joined.predict(encoded)
     alone = [part.with_tree_weights(None).predict(encoded) for part in parts]
     np.testing.assert_allclose(together, np.mean(alone, axis=0))
+
+
+def test_room_is_made_for_trees_not_for_forests():
+    """A forest that is gone on with is one part of many trees."""
+    joined = _JoinedArray(np.float64, n_trees=200)
+    joined.add(np.ones(1000), 100)
+    assert joined._array.size < 3000
+    for _ in range(100):
+        joined.add(np.zeros(10), 1)
+    assert np.array_equal(joined.finish(), np.repeat([1.0, 0.0], 1000))
 
 
 def put(index, value):

@@ -25,7 +25,7 @@ class KeptBlocks {
     }
     ~KeptBlocks() {
         while (n_blocks_ > 0) ::operator delete(blocks_[--n_blocks_].data, std::align_val_t{64});
-        is_closed_ = true;
+        is_closed() = true;
     }
 
     static bool is_kept(std::size_t bytes) { return bytes >= kLeast && bytes <= kMost; }
@@ -41,7 +41,7 @@ class KeptBlocks {
     }
     // False if there is no room for it.
     bool keep(void* data, std::size_t bytes) {
-        if (is_closed_ || n_blocks_ == kMostBlocks) return false;
+        if (is_closed() || n_blocks_ == kMostBlocks) return false;
         blocks_[n_blocks_++] = {data, bytes};
         return true;
     }
@@ -49,13 +49,17 @@ class KeptBlocks {
   private:
     static constexpr std::size_t kLeast = std::size_t{1} << 17, kMost = std::size_t{1} << 21;
     static constexpr int kMostBlocks = 4;
+    // Outlives the blocks, which a compiler need not write to as they end.
+    static bool& is_closed() {
+        static thread_local bool closed = false;
+        return closed;
+    }
     struct Block {
         void* data;
         std::size_t bytes;
     };
     Block blocks_[kMostBlocks];
     int n_blocks_ = 0;
-    bool is_closed_ = false;
 };
 
 constexpr std::size_t kLargeBytes = std::size_t{4} << 20;

@@ -223,7 +223,8 @@ class ForestEstimator(ForestPrediction):
         advance: Callable[[], None],
     ) -> Forest:
         """Join old trees, those that are there already, and new ones as they come."""
-        joined = JoinedForest(len(members) + n_grown + (old is not None))
+        n_old = 0 if old is None else old.structure.n_trees
+        joined = JoinedForest(n_old + len(members) + n_grown)
         seen, updated = [], []
         if old is not None:
             joined.add(old)

@@ -20,19 +20,20 @@ _SLACK = 1.125
 
 
 class _JoinedArray:
-    """An array that grows by parts of about the same size."""
+    """An array that grows by the parts of trees of about the same size."""
 
-    def __init__(self, dtype: Any, n_parts: int) -> None:
+    def __init__(self, dtype: Any, n_trees: int) -> None:
         self._array: NDArray[Any] = np.empty(0, dtype)
-        self._n_parts = n_parts
+        self._n_trees = n_trees
         self.size = 0
 
-    def add(self, part: NDArray[Any]) -> None:
+    def add(self, part: NDArray[Any], n_trees: int) -> None:
         end = self.size + part.size
         if end > self._array.size:
             # Memory that is never written to is never taken.
+            of_all = int(_SLACK * self._n_trees * part.size / max(n_trees, 1))
             room = np.empty(
-                max(2 * end if self.size else 0, int(_SLACK * self._n_parts * part.size)),
+                max(2 * end if self.size else end, of_all),
                 self._array.dtype,
             )
             room[: self.size] = self._array[: self.size]
@@ -49,11 +50,11 @@ class _JoinedArray:
 class _JoinedStructure:
     """Trees on the same features, one after the other, without statistics."""
 
-    def __init__(self, n_parts: int) -> None:
+    def __init__(self, n_trees: int) -> None:
         self._nodes = {
-            name: _JoinedArray(STRUCTURE_DTYPES[name], n_parts) for name in SPLIT_ARRAYS
+            name: _JoinedArray(STRUCTURE_DTYPES[name], n_trees) for name in SPLIT_ARRAYS
         }
-        self._words = _JoinedArray(STRUCTURE_DTYPES["category_words"], n_parts)
+        self._words = _JoinedArray(STRUCTURE_DTYPES["category_words"], n_trees)
         self._tree_sizes: list[NDArray[np.int64]] = []
         self._n_categories: NDArray[np.int32] | None = None
 
@@ -63,8 +64,8 @@ class _JoinedStructure:
             part = getattr(structure, name)
             if name == "category_offset" and structure.category_words.size:
                 part = np.where(part >= 0, part + self._words.size, np.int64(-1))
-            joined.add(part)
-        self._words.add(structure.category_words)
+            joined.add(part, structure.n_trees)
+        self._words.add(structure.category_words, structure.n_trees)
         self._tree_sizes.append(np.diff(structure.tree_offsets))
 
     def finish(self) -> TreeStructure:
@@ -87,7 +88,7 @@ def join_structures(structures: Sequence[TreeStructure]) -> TreeStructure:
     structures : sequence of TreeStructure
         At least one.
     """
-    joined = _JoinedStructure(len(structures))
+    joined = _JoinedStructure(sum(structure.n_trees for structure in structures))
     for structure in structures:
         joined.add(structure)
     return joined.finish()
@@ -100,15 +101,16 @@ class JoinedForest:
 
     Parameters
     ----------
-    n_parts : int
+    n_trees : int
         How many there will be, to make room for them at once.
     """
 
-    def __init__(self, n_parts: int) -> None:
-        self._structure = _JoinedStructure(n_parts)
-        self._offsets = _JoinedArray(np.int64, n_parts)
-        self._rows = _JoinedArray(np.int32, n_parts)
-        self._counts = _JoinedArray(np.uint16, n_parts)
+    def __init__(self, n_trees: int) -> None:
+        self._structure = _JoinedStructure(n_trees)
+        self._offsets = _JoinedArray(np.int64, n_trees)
+        self._rows = _JoinedArray(np.int32, n_trees)
+        self._counts = _JoinedArray(np.uint16, n_trees)
+        self._n_added = 0
         self._outputs: TrainingOutputs | None = None
         self._feature_gains: NDArray[np.float64] | float = 0.0
 
@@ -116,14 +118,18 @@ class JoinedForest:
         """Take over the trees of a forest, whose arrays are not needed any more."""
         if self._outputs is None:
             self._outputs = forest.outputs
+        n_trees = forest.structure.n_trees
         self._structure.add(forest.structure)
         # The first offset, 0, is the end of those before.
-        self._offsets.add(forest.leaf_offsets[bool(self._rows.size) :] + self._rows.size)
+        self._offsets.add(forest.leaf_offsets[bool(self._rows.size) :] + self._rows.size, n_trees)
         if forest.leaf_counts is not None or self._counts.size:
             # Rows of those before that were drawn once each.
-            self._counts.add(np.ones(self._rows.size - self._counts.size, np.uint16))
-            self._counts.add(forest.drawn_counts)
-        self._rows.add(forest.leaf_rows)
+            self._counts.add(
+                np.ones(self._rows.size - self._counts.size, np.uint16), self._n_added
+            )
+            self._counts.add(forest.drawn_counts, n_trees)
+        self._rows.add(forest.leaf_rows, n_trees)
+        self._n_added += n_trees
         self._feature_gains = self._feature_gains + forest.feature_gains
 
     def finish(self) -> Forest:

@@ -237,7 +237,9 @@ class Booster:
         params = grow_params(self.settings.tree, self.data, self._scaling, rng)
         params.n_threads = self.n_threads
         rows = self._drawn_rows(rng)
-        is_ordered = _core.uses_row_orders(rows.size, channels.n_channels)
+        is_ordered = rows.size == self.data.features.n_rows and _core.uses_row_orders(
+            rows.size, channels.n_channels
+        )
         orders = self._row_orders if is_ordered else None
         return grow_splits(self.data, channels, params, rows, orders)
 
