@@ -108,6 +108,15 @@ def test_the_rule_is_that_of_the_naive_inducer(seed, coupled, direct_max_outputs
     )
 
 
+def three_columns(rng):
+    """Numbers, whole numbers of which some are missing, and a rare flag."""
+    X = np.column_stack(
+        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
+    )
+    X[rng.random(160) < 0.1, 1] = np.nan
+    return X
+
+
 @pytest.mark.parametrize("n_outputs", [8, 14, 37])
 @pytest.mark.parametrize("direct_max_outputs", [64, 0])
 @pytest.mark.parametrize("l2", [0.0, 1.0])
@@ -116,10 +125,7 @@ def test_many_outputs_and_thresholds_give_the_rule_of_the_naive_inducer(
 ):
     # Several tiles of outputs; several solved thresholds with others between them.
     rng = np.random.default_rng(n_outputs)
-    X = np.column_stack(
-        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
-    )
-    X[rng.random(160) < 0.1, 1] = np.nan
+    X = three_columns(rng)
     statistics = logistic_statistics(rng, 160, n_outputs, True)
     counts = rng.poisson(1.0, 160).astype(np.int32)
     # Systems without a penalty are singular below as many rows as outputs.
@@ -141,10 +147,7 @@ def test_many_outputs_and_thresholds_give_the_rule_of_the_naive_inducer(
 def test_any_number_of_outputs_apart_gives_the_rule_of_the_naive_inducer(n_outputs, settings):
     # Sums in registers or in memory; thresholds on both sides of the commonest value.
     rng = np.random.default_rng(n_outputs)
-    X = np.column_stack(
-        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
-    )
-    X[rng.random(160) < 0.1, 1] = np.nan
+    X = three_columns(rng)
     statistics = logistic_statistics(rng, 160, n_outputs, False)
     counts = rng.poisson(1.0, 160).astype(np.int32)
     assert_same_rule(X, statistics, counts, columns_of(X), **{"l2": 1.0, **settings})

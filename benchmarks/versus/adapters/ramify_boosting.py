@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.versus.label_models import predicted_probabilities
-from benchmarks.versus.methods import Method
+from benchmarks.versus.methods import Method, call_predict
 from benchmarks.versus.tasks import Case
 
 
@@ -39,26 +39,18 @@ def _settings(view: str, case: Case) -> dict[str, Any]:
 
 #: Suffixes of the names of methods, and what their trees see.
 VIEWS = {"": "all", "-q5": "q5", "-auto": "auto"}
-METHODS = (
-    *(
-        Method(
-            f"ramify-boosting{suffix}",
-            "boosting",
-            module="ramify",
-            make=partial(make, view),
-            is_ours=True,
-        )
-        for suffix, view in VIEWS.items()
-    ),
-    *(
-        Method(
-            f"ramify-label-boosting{suffix}",
-            "label-boosting",
-            module="ramify",
-            make=partial(make_labels, view),
-            predict=predicted_probabilities,
-            is_ours=True,
-        )
-        for suffix, view in VIEWS.items()
-    ),
+METHODS = tuple(
+    Method(
+        f"{name}{suffix}",
+        task,
+        module="ramify",
+        make=partial(maker, view),
+        predict=predict,
+        is_ours=True,
+    )
+    for name, task, maker, predict in (
+        ("ramify-boosting", "boosting", make, call_predict),
+        ("ramify-label-boosting", "label-boosting", make_labels, predicted_probabilities),
+    )
+    for suffix, view in VIEWS.items()
 )

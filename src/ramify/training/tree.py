@@ -158,7 +158,7 @@ class GrownSplits:
 
     @classmethod
     def of(cls, grown: Grown) -> GrownSplits:
-        """Leave out the statistics of nodes."""
+        """Leave out the statistics of nodes; gains are then in the units of the outputs."""
         structure = grown.structure
         sizes = structure.n_samples[structure.is_leaf]
         inner = ~structure.is_leaf
