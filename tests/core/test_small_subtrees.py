@@ -19,6 +19,12 @@ DENSE = {
 GENERAL = {"histogram_min_rows": 1}
 
 
+@pytest.fixture(autouse=True)
+def both_ways_of_storage(monkeypatch):
+    """Features of two values are not listed only because nearly all others are."""
+    monkeypatch.setattr("ramify.ingest.binned.SPARSE_PER_DENSE", 1000)
+
+
 def flags_problem(n_rows, n_channels=5, *, weights="unit", n_dense=2, seed=0):
     """Features of two values: most of them rare, and thus sparse, a few not."""
     rng = np.random.default_rng(seed)

@@ -264,6 +264,27 @@ def test_a_minority_of_such_features_is_not_listed_unless_rows_cannot_be_ordered
 
 
 @pytest.mark.parametrize("max_bins", [None, 255])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_features_of_two_values_are_listed_where_nearly_all_features_are(as_sparse, max_bins):
+    words = np.eye(20)[:, :16]
+    common, missing = np.arange(20.0) % 5 > 1, np.where(np.arange(20) < 9, 1.0, np.arange(20) % 2)
+    missing[0] = NAN
+    three = np.arange(20.0) % 3
+
+    def listed(*columns):
+        X = np.column_stack([words, *columns])
+        binned = bin_numeric(sparse.csr_array(X) if as_sparse else X, max_bins)
+        check_layout(binned)
+        assert_array_equal(code_matrix(binned), naive_codes(binned, X))
+        return binned.sparse_features.tolist()[16:]
+
+    assert listed(common) == [16]
+    assert listed(common, three) == [16]
+    assert listed(missing, common) == [17]  # a missing value is a third
+    assert listed(common, common, common) == []  # less than eight to one
+
+
+@pytest.mark.parametrize("max_bins", [None, 255])
 def test_missing_is_the_largest_dense_code(max_bins):
     X = np.array([[1.0], [2.0], [NAN], [3.0]])
     codes = bin_numeric(X, max_bins).dense_codes[0, :, 0]

@@ -17,6 +17,9 @@ MISSING_U32 = 2**32 - 1
 NUMERIC = -1
 #: A feature is stored sparse if at most this share of rows differs from its commonest code.
 SPARSE_SHARE = 0.2
+#: With this many sparse features to a dense one, trees read what rows list (the core looks at the
+#: same number), and features of two values are listed, too.
+SPARSE_PER_DENSE = 8
 
 #: Up to this many rows are kept in the order of every dense feature.
 MOST_ORDERED_ROWS = 32_768
@@ -167,25 +170,35 @@ def is_stored_sparse(
     return few_differ | (n_bins > MISSING_U8) if max_bins is not None else few_differ
 
 
-def without_few_lists(
-    is_listed: NDArray[np.bool_], n_rows: int, categories: NDArray[Any], max_bins: int | None
+def settle_lists(
+    is_listed: NDArray[np.bool_],
+    is_pair: NDArray[np.bool_],
+    n_rows: int,
+    categories: NDArray[Any],
+    max_bins: int | None,
 ) -> NDArray[np.bool_]:
-    """Tell which features are listed after all: none where most are not.
+    """Tell which features are listed after all, by what the others are.
 
-    Boosted trees then find all rows in the order of every feature, which is quicker than two ways
-    of storage in one tree.
+    Where most are not, none is: boosted trees then find all rows in the order of every feature,
+    which is quicker than two ways of storage in one tree. Where nearly all are, features of two
+    values are, too: all of them are then searched together.
 
     Parameters
     ----------
     is_listed : ndarray of shape (n_features,), bool
+    is_pair : ndarray of shape (n_features,), bool
+        Numeric features of at most two values, none of them missing.
     n_rows : int
     categories : ndarray of shape (n_features,)
         Number of categories, NUMERIC for numeric features.
     max_bins : int or None
     """
+    n_listed = int(is_listed.sum())
     can_be_ordered = max_bins is not None and n_rows <= MOST_ORDERED_ROWS
-    if can_be_ordered and (categories == NUMERIC).all() and 2 * is_listed.sum() <= is_listed.size:
+    if can_be_ordered and (categories == NUMERIC).all() and 2 * n_listed <= is_listed.size:
         return np.zeros_like(is_listed)
+    if n_listed >= SPARSE_PER_DENSE * (is_listed.size - n_listed):
+        return is_listed | is_pair
     return is_listed
 
 

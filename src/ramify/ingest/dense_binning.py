@@ -22,7 +22,7 @@ from ramify.ingest.binned import (
     assemble,
     dense_dtype,
     is_stored_sparse,
-    without_few_lists,
+    settle_lists,
 )
 from ramify.ingest.quantiles import cut_into_bins
 
@@ -98,7 +98,8 @@ def bin_dense(
     is_sparse = np.zeros(n_features, dtype=np.bool_)
     is_sparse[pairs.features] = pairs.is_sparse
     is_sparse[others] = [column.is_sparse for column in columns]
-    is_sparse = without_few_lists(is_sparse, n_rows, categories, max_bins)
+    is_pair = np.isin(np.arange(n_features), pairs.features)
+    is_sparse = settle_lists(is_sparse, is_pair, n_rows, categories, max_bins)
     pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
     columns = [
         column if column.is_sparse == listed else replace(column, is_sparse=listed)

@@ -26,8 +26,8 @@ from ramify.ingest.binned import (
     assemble,
     dense_dtype,
     is_stored_sparse,
+    settle_lists,
     tile_columns,
-    without_few_lists,
 )
 from ramify.ingest.quantiles import cut_into_bins
 
@@ -82,7 +82,8 @@ def bin_sparse(encoded: Sparse, categories: NDArray[Any], max_bins: int | None) 
     code_of = np.append(local_bin, MISSING_U32)
     codes, zero_code = code_of[distinct.of_entry], code_of[distinct.of_zero]
     is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
-    is_listed = without_few_lists(is_listed, n_rows, categories, max_bins)
+    is_pair = _are_pairs(distinct, n_rows, categories)
+    is_listed = settle_lists(is_listed, is_pair, n_rows, categories, max_bins)
     has_implicit = distinct.of_zero >= 0
     lists_zeros = is_listed & has_implicit & (zero_code != default)
 
@@ -132,7 +133,8 @@ def _bin_alike(
     n_default = np.maximum(n_stored, n_rows - n_stored)
     is_zero_default = (2 * n_stored < n_rows) | ((2 * n_stored == n_rows) & (zero_code == 0))
     is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
-    is_listed = without_few_lists(is_listed, n_rows, categories, max_bins)
+    every = np.ones(n_features, dtype=np.bool_)
+    is_listed = settle_lists(is_listed, every, n_rows, categories, max_bins)
     if (is_listed & ~is_zero_default).any():
         return None
     offsets = np.concatenate([[0], np.cumsum(n_bins)])
@@ -187,6 +189,16 @@ def _sort_values(
     of_zero[with_implicit] = position[present.size :]
     total = np.add.reduceat(counts[order], first) if first.size else np.zeros(0, np.int64)
     return _DistinctValues(features[first], values[first], total, of_entry, of_zero)
+
+
+def _are_pairs(
+    distinct: _DistinctValues, n_rows: int, categories: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Tell which features are numeric, have at most two values and are never missing."""
+    n_distinct = np.bincount(distinct.feature, minlength=categories.size)
+    n_known = np.bincount(distinct.feature, distinct.count, categories.size)
+    is_pair: NDArray[np.bool_] = (n_distinct <= 2) & (n_known == n_rows)
+    return is_pair & (categories == NUMERIC)
 
 
 def _cut_features(
