@@ -198,7 +198,8 @@ def _are_pairs(
     n_distinct = np.bincount(distinct.feature, minlength=categories.size)
     n_known = np.bincount(distinct.feature, distinct.count, categories.size)
     is_pair: NDArray[np.bool_] = (n_distinct <= 2) & (n_known == n_rows)
-    return is_pair & (categories == NUMERIC)
+    is_pair &= categories == NUMERIC
+    return is_pair
 
 
 def _cut_features(
