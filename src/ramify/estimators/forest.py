@@ -20,7 +20,7 @@ from ramify.estimators.parameter_storage import stored_entropy
 from ramify.estimators.single_tree import SingleTree
 from ramify.estimators.tree_settings import count, tree_settings
 from ramify.ingest import BinnedData, Targets
-from ramify.model import Forest, JoinedForest
+from ramify.model import Forest, JoinedForest, described_tree
 from ramify.training import (
     ForestGrower,
     ForestSettings,
@@ -320,7 +320,7 @@ class ForestEstimator(ForestPrediction):
         member = self._member_type(**shared, splitter="random" if self._random_cuts else "best")
         member._remember(self._features, self._targets)
         member._remember_tree(
-            self._forest.tree(t), describe=partial(self._forest.described_tree, t)
+            self._forest.tree(t), describe=partial(described_tree, self._forest, t)
         )
         return member
 

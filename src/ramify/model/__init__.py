@@ -2,6 +2,7 @@
 
 from ramify.model.boosted_models import BoostedModels
 from ramify.model.boosting import BoostedTrees
+from ramify.model.described_tree import described_tree
 from ramify.model.filling import fill_leaves
 from ramify.model.forest import Forest
 from ramify.model.graph_aggregation import Aggregation, Consensus, make_aggregation, winners
@@ -52,6 +53,7 @@ __all__ = [
     "Trees",
     "apply_trees",
     "channel_row_weights",
+    "described_tree",
     "fill_leaves",
     "join_structures",
     "make_aggregation",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: Up to so many channels a dense vector per row is quicker than a sparse product.
 _FEW_CHANNELS = 4096
 #: Entries of predictions that are handled at a time.
-_BLOCK_ENTRIES = 2**22
+BLOCK_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class Forest:
 
     def row_blocks(self, n_rows: int) -> Iterator[slice]:
         """Cut rows to predict into blocks whose predictions and leaves fit in the cache or so."""
-        step = max(1, _BLOCK_ENTRIES // (self.n_trees + self.outputs.n_channels))
+        step = max(1, BLOCK_ENTRIES // (self.n_trees + self.outputs.n_channels))
         for start in range(0, max(n_rows, 1), step):
             yield slice(start, min(start + step, n_rows))
 
@@ -316,50 +316,6 @@ class Forest:
             structure, offsets - offsets[0], rows, weights, self.outputs, n_threads
         )
         return Trees(structure, means)
-
-    def described_tree(self, t: int) -> Trees:
-        """One tree with the statistics of its nodes, in the space of all channels."""
-        tree = self.tree(t)
-        structure = tree.structure
-        first, last = structure.leaf_ranges
-        offsets = self.leaf_offsets[self.tree_leaves[t] : self.tree_leaves[t + 1] + 1]
-        running = np.concatenate([[0.0], np.cumsum(self.entry_weights[offsets[0] : offsets[-1]])])
-        up_to = running[offsets - offsets[0]]
-        gains = tree.channel_node_gains()
-        # What the splits below a node take off, and what is left in its leaves.
-        taken = np.concatenate([[0.0], np.cumsum(gains)])
-        left = np.concatenate([[0.0], np.cumsum(self._leaf_deviations(t, tree))])
-        impurity = taken[structure.subtree_end] - taken[:-1] + left[last] - left[first]
-        return replace(
-            tree,
-            structure=replace(
-                structure,
-                n_samples=offsets[last] - offsets[first],
-                weight=up_to[last] - up_to[first],
-                impurity=impurity,
-                gain=gains,
-            ),
-        )
-
-    def _leaf_deviations(self, t: int, tree: Trees) -> NDArray[np.float64]:
-        """Sum the weighted squares of the deviations from each leaf's mean, over all channels."""
-        offsets = self.leaf_offsets[self.tree_leaves[t] : self.tree_leaves[t + 1] + 1]
-        entries = slice(int(offsets[0]), int(offsets[-1]))
-        leaf = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-        deviations = np.zeros(offsets.size - 1)
-        rows = self.leaf_rows[entries]
-        step = max(1, _BLOCK_ENTRIES // self.outputs.n_channels)
-        for start in range(0, rows.size, step):
-            block = slice(start, start + step)
-            squares: Any = self.outputs.values[rows[block]] - tree.leaves.predict(leaf[block])
-            squares = squares.power(2) if self.outputs.is_sparse else squares**2
-            if self.outputs.observed is not None:
-                squares = np.where(self.outputs.observed[rows[block]], squares, 0.0)
-            if self.outputs.weights is not None and self.outputs.weights.ndim == 2:
-                squares = squares * self.outputs.weights[rows[block]]
-            by_row = np.asarray(squares.sum(axis=1)) * self.entry_weights[entries][block]
-            deviations += np.bincount(leaf[block], weights=by_row, minlength=deviations.size)
-        return deviations
 
     def with_tree_weights(self, tree_weights: NDArray[np.float64] | None) -> Forest:
         """Give the forest other weights of trees."""
