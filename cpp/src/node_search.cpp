@@ -342,7 +342,7 @@ uint64_t NodeSearch::work() const {
     for (const auto& small : small_) total += small->work();
     for (const auto& thread : threads_)
         total += thread->features.work + thread->histograms.work + thread->list_search.work() +
-                 (thread->cuts ? thread->cuts->work() : 0);
+                 thread->sibling_search.work() + (thread->cuts ? thread->cuts->work() : 0);
     return total;
 }
 

@@ -29,6 +29,21 @@ def test_ordered_rows_are_split_at_the_best_places(n_channels, weights, missing)
     assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
 
 
+@pytest.mark.parametrize("settings", [{"max_leaf_nodes": 12}, {"max_depth": 5}])
+@pytest.mark.parametrize("n_channels", [1, 8, 20])
+def test_the_work_of_a_tree_does_not_depend_on_threads(n_channels, settings):
+    """What it costs steers `projections.Adaptive` and the race of views."""
+    problem = numeric_problem(2_000, 9, n_channels, missing=True, seed=5)
+    arguments = problem.core, problem.gradient, None, None, problem.all_rows
+
+    def work(n_threads):
+        params = make_params(problem.binned.n_features, n_threads=n_threads, **settings)
+        orders = _core.RowOrders(problem.core, n_threads)
+        return _core.grow_dense(*arguments, params, orders).work
+
+    assert work(1) == work(2) == work(5) > 0
+
+
 @pytest.mark.parametrize("weights", ["unit", "rows"])
 def test_large_nodes_of_ordered_rows_have_the_gains_of_histograms(weights):
     problem = numeric_problem(9_000, 9, 5, weights=weights, missing=True, seed=2)

@@ -1,5 +1,7 @@
 """``projection="auto"`` of boosting: the view that predicts rows set aside best."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ramify
 from ramify import BoostingClassifier, BoostingRegressor
 from ramify.projections import Adaptive, Gaussian, RoundRobin
+from ramify.training.boosting_race import _Race, _Result
 
 RNG = np.random.default_rng(0)
 X = RNG.random((240, 24))
@@ -64,6 +67,66 @@ def test_threads_do_not_change_the_choice():
     one, three = (fitted(INDEPENDENT, n_jobs=n_jobs) for n_jobs in (1, 3))
     assert one.projection_ == three.projection_
     assert_array_equal(one.predict(X), three.predict(X))
+
+
+class Recorded(_Race):
+    """A race that remembers what it ran."""
+
+    runs: ClassVar[list[_Result]] = []
+
+    def run(self, projection, leader):
+        self.runs.append(super().run(projection, leader))
+        return self.runs[-1]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    monkeypatch.setattr("ramify.training.boosting_race._Race", Recorded)
+    monkeypatch.setattr(Recorded, "runs", [])
+    return Recorded.runs
+
+
+def test_the_cheapest_view_comes_first_and_all_have_their_turn(runs):
+    fitted(ALIKE)
+    views = [Gaussian(n_components=1), Adaptive(), None, RoundRobin()]
+    assert [run.projection for run in runs] == views
+
+
+def test_what_costs_as_much_as_the_leader_without_being_better_is_given_up(runs):
+    fitted(ALIKE, n_estimators=100)
+    first, single = runs[0], runs[-1]
+    assert single.projection == RoundRobin()
+    assert single.loss >= first.loss
+    assert single.work < 1.5 * first.work  # and what the last round took
+    assert single.best_at is not None  # it had fewer rounds than it might have
+
+
+def test_what_is_better_may_go_on(runs):
+    fitted(INDEPENDENT, n_estimators=50)
+    first, single = runs[0], runs[-1]
+    assert single.is_clearly_better_than(first)
+    assert single.work > 2 * first.work
+
+
+def result(losses):
+    losses = np.array(losses)
+    return _Result(None, float(losses.mean()), losses, None, 1.0)
+
+
+def test_a_view_is_clearly_better_by_more_than_the_standard_error():
+    rng = np.random.default_rng(0)
+    old, gains = rng.random(20), rng.normal(0.05, 0.1, 20)
+    error = np.sqrt(np.sum((gains - gains.mean()) ** 2) / 19 / 20)  # of the mean gain
+    for shift, answer in ((1.01, True), (0.99, False), (-1.01, False)):
+        moved = gains - gains.mean() + shift * error
+        assert result(old - moved).is_clearly_better_than(result(old)) is answer
+
+
+def test_a_view_without_finite_loss_is_worse_than_any():
+    nothing = _Result(None, np.inf, np.zeros(0), None, 1.0)
+    assert result([1e30, 2e30]).is_clearly_better_than(nothing)
+    assert not nothing.is_clearly_better_than(result([1.0, 2.0]))
+    assert not nothing.is_clearly_better_than(nothing)
 
 
 def test_callbacks_hear_of_the_fit_alone():

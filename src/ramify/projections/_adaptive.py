@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ramify.projections._base import Projection
+from ramify.projections._context import LANES
 from ramify.projections._random import Gaussian
 from ramify.projections._selection import Identity, Subsample
 from ramify.projections._view import View
@@ -16,8 +17,6 @@ from ramify.projections._view import View
 if TYPE_CHECKING:
     from ramify.projections._context import Feedback, ProjectionContext
 
-#: Channels are added up side by side: fewer than this cost as much as this many.
-_LANES = 8
 #: How many of a projection's latest rounds are looked at.
 _MEMORY = 3
 
@@ -97,8 +96,8 @@ class Adaptive(Projection):
             return list(self.candidates)
         n_varying = int(np.count_nonzero(context.varying_channels))
         chosen: list[Projection] = [Identity()]
-        if n_varying > _LANES:
-            chosen.append(Gaussian(_LANES))
+        if n_varying > LANES:
+            chosen.append(Gaussian(LANES))
         if n_varying > 1:
             chosen += [Gaussian(1), Subsample(1, first_sees_all=False)]
         return chosen
@@ -110,9 +109,7 @@ def _best_choice(feedback: Sequence[Feedback], n_choices: int, round: int) -> in
         return round % n_choices
     rewards: list[list[float]] = [[] for _ in range(n_choices)]
     for entry in feedback:
-        lanes = -(-entry.n_channels // _LANES) * _LANES
-        cost = entry.work / entry.n_channels * lanes
-        rewards[entry.choice].append(entry.decrease / max(cost, 1.0))
+        rewards[entry.choice].append(entry.decrease / max(entry.cost, 1.0))
     untried = [choice for choice in range(n_choices) if not rewards[choice]]
     if untried:
         return untried[0]

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ramify.projections._channel_statistics import Values
 
 
+#: Channels that are added up side by side.
+LANES = 8
+
+
 @dataclass(frozen=True)
 class Feedback:
     """What the tree of an earlier round of boosting brought.
@@ -39,6 +43,11 @@ class Feedback:
     decrease: float
     work: int
     n_channels: int
+
+    @property
+    def cost(self) -> float:
+        """Additions in lanes: fewer channels than go side by side cost as much as those."""
+        return self.work / self.n_channels * -(-self.n_channels // LANES) * LANES
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ leaf (leaf_fit "linear").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,7 @@ class Booster:
         settings.loss.check_targets(self.targets)
         self.baseline = settings.loss.baseline(self.targets)
         self.feedback: list[Feedback] = []
+        self.spent = 0.0  # additions of all trees so far, in lanes
         self._fitter = LeafFitter(settings, data.weight_unit)
         n_channels = self.targets.n_channels
         # The units of gradients are those of the loss: the grower need not scale them.
@@ -202,9 +203,10 @@ class Booster:
         structure = grown.structure
         leaves, everywhere = self._leaf_rows(grown)
         move, channel = self._move(view, channels, structure, leaves, everywhere)
+        feedback = Feedback(view.choice, 0.0, grown.work, view.n_channels)
+        self.spent += feedback.cost
         if self._wants_feedback:
-            fall = before - self.state.value()
-            self.feedback.append(Feedback(view.choice, fall, grown.work, view.n_channels))
+            self.feedback.append(replace(feedback, decrease=before - self.state.value()))
         return GrownRound(structure, move, channel, self._in_given_weights(grown.feature_gains))
 
     def _in_given_weights(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -51,11 +51,14 @@ class Validation:
         In the units of the training targets.
     score : callable or None
         From raw predictions to a number; larger is better.
+    watch : callable or None
+        Told the raw predictions of every round that is the best so far; they change after that.
     """
 
     encoded: Any
     targets: LossTargets
     score: Callable[[NDArray[np.float32]], float] | None = None
+    watch: Callable[[NDArray[np.float32]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,8 @@ class BoostingLoop:
             least = self.rule.tolerance * abs(best) if np.isfinite(best) else 0.0
             if criterion < best - least:
                 best, best_at = criterion, len(rounds)
+                if self.validation is not None and self.validation.watch is not None:
+                    self.validation.watch(raw)
             answers = [callback(progress) for callback in self.callbacks]
             if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 break
