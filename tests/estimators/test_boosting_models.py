@@ -1,13 +1,19 @@
 """Boosting of regressors other than trees."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from boosting_problems import LABELS, ONE, X, Y, classifier, regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 
 import ramify
 
@@ -55,3 +61,55 @@ def test_categories_as_numbers_are_warned_of():
     frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(np.where(X[:, 1] > 0, "u", "v"))})
     with pytest.warns(UserWarning, match="Ridge sees categories as their codes"):
         regressor(estimator=Ridge(), n_estimators=2).fit(frame, Y)
+
+
+def test_outputs_that_are_not_all_observed_are_learnt_from_their_own_rows():
+    targets = np.column_stack([5 * X[:, 0], Y[:, 0]])
+    observed = np.arange(260) % 10 == 0
+    targets[~observed, 0] = np.nan
+    settings = {
+        "estimator": KNeighborsRegressor(3),
+        "n_estimators": 30,
+        "normalize_outputs": False,
+        "learning_rate": 0.5,
+    }
+    both = regressor(**settings).fit(X, targets).predict(X)[:, 0]
+    alone = regressor(**settings).fit(X[observed], targets[observed, 0]).predict(X)
+    np.testing.assert_allclose(both, alone, rtol=1e-3, atol=1e-3)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    weights = np.where(np.arange(260) < 130, 100.0, 0.01)
+    settings = {"n_estimators": 5, "learning_rate": 1.0}
+    plain, piped = (
+        regressor(estimator=estimator, **settings).fit(X, Y, sample_weight=weights).predict(X)
+        for estimator in (Ridge(1e-6), make_pipeline(FunctionTransformer(), Ridge(1e-6)))
+    )
+    np.testing.assert_allclose(plain, piped, rtol=1e-5)
+    unweighted = regressor(estimator=Ridge(1e-6), **settings).fit(X, Y).predict(X)
+    assert np.abs(plain - unweighted).max() > 0.1
+    with pytest.warns(UserWarning, match="KNeighborsRegressor takes no sample_weight"):
+        regressor(estimator=KNeighborsRegressor()).fit(X, Y, sample_weight=weights)
+
+
+def test_parts_of_an_estimator_have_seeds():
+    tree = DecisionTreeRegressor(max_features=1, max_depth=3)
+    fits = [
+        regressor(estimator=make_pipeline(StandardScaler(), tree), n_estimators=3).fit(X, Y)
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(fits[0].predict(X), fits[1].predict(X))
+
+
+@pytest.mark.parametrize("targets", [Y[:, 0], Y])
+def test_an_output_map_of_other_models(targets):
+    model = regressor(estimator=Ridge(), n_estimators=3).fit(X, targets)
+    np.testing.assert_allclose(np.diag(model.output_map_), 1.0)
+
+
+def test_pipelines_are_trusted_with_categories():
+    frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(np.where(X[:, 1] > 0, "u", "v"))})
+    encoder = ColumnTransformer([("c", OneHotEncoder(), [1])], remainder="passthrough")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor(estimator=make_pipeline(encoder, Ridge()), n_estimators=2).fit(frame, Y)

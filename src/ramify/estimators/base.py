@@ -125,11 +125,17 @@ class MultiOutputEstimator(BaseEstimator):
             return state
         return np.random.default_rng(check_random_state(state).randint(2**31, size=4))
 
-    def _warn_unobserved(self, targets: Targets, outcome: str) -> None:
-        if targets.observed is None:
-            return
+    def _warn_unobserved(
+        self, targets: Targets, outcome: str, weights: NDArray[np.float64] | None = None
+    ) -> None:
         first = targets.schema.channel_offsets[:-1]
-        never = np.flatnonzero(~targets.observed[:, first].any(axis=0))
+        counts = None if targets.observed is None else targets.observed[:, first]
+        if weights is not None and weights.ndim == 2:
+            weighted = weights[:, first] > 0
+            counts = weighted if counts is None else counts & weighted
+        if counts is None:
+            return
+        never = np.flatnonzero(~counts.any(axis=0))
         if never.size == 0:
             return
         names = targets.schema.output_names

@@ -103,7 +103,8 @@ class BoostingEstimator(MultiOutputEstimator):
         rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
         n_rounds = min(self.n_estimators, most_rounds or self.n_estimators)
         per_stage = None if old is None else self._trees_per_stage
-        with progress_bar(type(self).__name__, n_rounds, self.verbose) as advance:
+        n_new = n_rounds - (0 if old is None else self.n_estimators_)
+        with progress_bar(type(self).__name__, n_new, self.verbose) as advance:
             loop = BoostingLoop(booster, validation, rule, callbacks, advance)
             model = loop.run(n_rounds, old, per_stage)
         assert model is not None
@@ -243,8 +244,12 @@ class BoostingEstimator(MultiOutputEstimator):
         score = None
         if self.eval_metric is not None:
             score = score_function(self, held_out, training)
-        rows = TargetRows.of(held_out.targets, held_out.weights)
-        return Validation(held_out.encoded, units.loss_targets(rows), score)
+        rows = units.loss_targets(TargetRows.of(held_out.targets, held_out.weights))
+        try:
+            self._loss.check_targets(rows)
+        except ValueError as error:
+            raise ValueError(f"eval_set: {error}") from error
+        return Validation(held_out.encoded, rows, score)
 
     def _truth(self, targets: Targets) -> Any:
         """Targets as metrics want them: NaN where they are not observed."""
@@ -259,7 +264,7 @@ class BoostingEstimator(MultiOutputEstimator):
         is_shared = isinstance(self._model, BoostedTrees) and not isinstance(
             self.projection_, projections.RoundRobin
         )
-        if is_shared or self._targets.n_outputs == 1:
+        if is_shared:
             return None
         rows = training.weighted_rows
         rows = rows[:: -(-rows.size // _MAP_ROWS)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ramify.estimators.available_memory import available_memory
 from ramify.ingest import FeatureSchema, Targets
@@ -23,8 +24,10 @@ _SMALL_BYTES = 2**28
 Callback = Callable[[BoostingProgress], Any]
 
 
-def as_callbacks(callbacks: Callback | Sequence[Callback]) -> Sequence[Callback]:
-    """Take one callback or several."""
+def as_callbacks(callbacks: Callback | Sequence[Callback] | None) -> Sequence[Callback]:
+    """Take one callback, several or none."""
+    if callbacks is None:
+        return ()
     several = [callbacks] if callable(callbacks) else list(callbacks)
     for callback in several:
         if not callable(callback):
@@ -65,6 +68,11 @@ def check_combinations(
         raise ValueError(
             "monotonic_cst cannot be kept with leaf_fit='linear', because an output may follow a "
             "tree with the opposite sign. Use leaf_fit='relabel'."
+        )
+    if estimator.monotonic_cst is not None and kind.startswith("multiclass"):
+        raise ValueError(
+            "monotonic_cst cannot be kept for more than two classes, whose probabilities cannot "
+            "all rise; y is multi-class. Give one binary label per class, or no constraint."
         )
     if estimator.estimator is not None:
         _check_weak_models(estimator, features)
@@ -130,12 +138,12 @@ def _check_weak_models(estimator: Any, features: FeatureSchema) -> None:
         )
     if estimator.monotonic_cst is not None:
         raise ValueError("monotonic_cst is for trees; got an estimator.")
-    if features.is_categorical.any():
+    if features.is_categorical.any() and not isinstance(estimator.estimator, Pipeline):
         warnings.warn(
             f"{type(estimator.estimator).__name__} sees categories as their codes 0, 1, ...: put "
             "a scikit-learn pipeline with an encoder there, or boost trees.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

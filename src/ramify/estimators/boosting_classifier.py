@@ -149,8 +149,8 @@ class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, Boost
         data = self._read_features(X)
         self._check_decoding()
         targets = self._ingest_targets(y, data.n_rows)
-        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
         weights = self._read_weights(sample_weight, targets)
+        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.", weights)
         self._fit(data, targets, weights, eval_set, callbacks)
         return self
 

@@ -126,8 +126,8 @@ class BoostingRegressor(RegressorMixin, BoostingEstimator):
         """
         data = self._read_features(X)
         targets = self._ingest_targets(y, data.n_rows)
-        self._warn_unobserved(targets, "Their predictions are NaN.")
         weights = self._read_weights(sample_weight, targets)
+        self._warn_unobserved(targets, "Their predictions are NaN.", weights)
         self._fit(data, targets, weights, eval_set, callbacks)
         return self
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.estimators.scorers import scorer_named
+from ramify.estimators.scorers import is_scorer, scorer_function
 from ramify.ingest import BinnedData, Targets, align_targets
 from ramify.metrics import METRICS, Metric
 
@@ -90,11 +90,23 @@ def read_eval_set(estimator: Any, data: BinnedData, targets: Targets, eval_set: 
             "eval_set must be a pair (X, y), or (X, y, sample_weight); got "
             f"{type(eval_set).__name__}. For early stopping on training rows leave it out."
         )
-    encoded = data.schema.encode(eval_set[0], estimator_name=type(estimator).__name__)
+    encoded = _encoded(estimator, data, eval_set[0])
     read = estimator._ingest_targets(eval_set[1], encoded.shape[0])
     aligned = align_targets(read, targets.schema)
     given = estimator._read_weights(eval_set[2] if len(eval_set) == 3 else None, aligned)
     return HeldOut(encoded, aligned, given, estimator._loss_weights(given, aligned, targets))
+
+
+def _encoded(estimator: Any, data: BinnedData, X: Any) -> Any:
+    """Encode validation rows as the training rows were."""
+    if not isinstance(X, BinnedData):
+        return data.schema.encode(X, estimator_name=type(estimator).__name__)
+    if X.schema.to_json() != data.schema.to_json():
+        raise ValueError(
+            "The BinnedData of eval_set has other columns or categories than X. Give the rows of "
+            "eval_set as they were read: they are encoded like X."
+        )
+    return X.encoded
 
 
 def score_function(
@@ -113,17 +125,18 @@ def score_function(
     truth = estimator._truth(held_out.targets)
     weights = held_out.sample_weight
     given = {} if weights is None or weights.ndim == 2 else {"sample_weight": weights}
-    if isinstance(metric, str) and metric not in METRICS:
-        return scorer_named(metric, estimator, held_out.targets, truth, given)
+    if is_scorer(metric) or (isinstance(metric, str) and metric not in METRICS):
+        return scorer_function(metric, estimator, held_out.targets, truth, given)
     if not isinstance(metric, str | Metric):
         needs = "values" if kind == "regression" else "labels"
         return lambda raw: float(metric(truth, estimator._shown(raw, needs)))
     known = METRICS[metric] if isinstance(metric, str) else metric
     if known.task != kind:
+        names = sorted(name for name, other in METRICS.items() if other.task == kind)
         raise ValueError(
-            f"eval_metric={known.name!r} is for {known.task} problems; y is {kind}. Use another "
-            "metric, the name of a scorer of scikit-learn such as 'accuracy' or 'neg_log_loss', "
-            "or a callable."
+            f"eval_metric={known.name!r} is for {known.task} problems; y is {kind}. Use "
+            f"{' or '.join(map(repr, names[:3] or ['accuracy', 'neg_log_loss']))}, the name of "
+            "another scorer of scikit-learn, or a callable."
         )
     sign = 1.0 if known.greater_is_better else -1.0
     function = known.prepare(estimator._truth(training))

@@ -44,6 +44,16 @@ def check_goes_on(estimator: Any, data: BinnedData, targets: Targets, loss: Loss
             "warm_start=True adds rounds for the columns of X and y (and classes) that the model "
             "was first fitted to; got others. Use warm_start=False to start anew."
         )
+    baseline = estimator._model.baseline
+    if targets.observed is not None:
+        seen = np.repeat(targets.observed.any(axis=0), baseline.size // targets.schema.n_channels)
+    else:
+        seen = np.ones(baseline.size, np.bool_)
+    if np.any(np.isnan(baseline) & seen):
+        raise ValueError(
+            "warm_start=True goes on from a model that never saw some of the outputs that are "
+            "observed now. Use warm_start=False to start anew."
+        )
     for name, before, now in _changes(estimator, loss):
         raise ValueError(
             f"warm_start=True adds rounds of the same kind; {name} was {before}, and is now "

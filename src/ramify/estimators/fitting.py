@@ -48,8 +48,9 @@ class FitsNumbers(RegressorMixin, _Grown):
         """
         data = self._read_features(X)
         targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "Their predictions are NaN.")
-        self._fit(data, targets, self._read_weights(sample_weight, targets))
+        weights = self._read_weights(sample_weight, targets)
+        self._warn_unobserved(targets, "Their predictions are NaN.", weights)
+        self._fit(data, targets, weights)
         return self
 
 
@@ -79,12 +80,10 @@ class FitsClasses(ClassifierMixin, LabelDecoding, _Grown):
         data = self._read_features(X)
         self._check_decoding()
         targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets),
-            class_weights(self.class_weight, targets),
-        )
-        self._fit(data, targets, weights)
+        weights = self._read_weights(sample_weight, targets)
+        self._warn_unobserved(targets, "They are predicted as 0, with probability 0.", weights)
+        counted = class_weights(self.class_weight, targets)
+        self._fit(data, targets, combine_weights(weights, counted))
         return self
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, log_loss, make_scorer
 
-from ramify.ingest import Targets
+from ramify.ingest import Targets, TargetSchema
 
 
 class _Predicted(BaseEstimator):
@@ -42,15 +42,28 @@ class _PredictedClasses(ClassifierMixin, _Predicted):
         return self.probabilities
 
 
-def scorer_named(
-    name: str, estimator: Any, targets: Targets, truth: Any, given: dict[str, Any]
+class _PredictedLabels(_PredictedClasses):
+    """A classifier of several labels, whose probabilities also rank."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Give the probabilities."""
+        return self.probabilities
+
+
+def is_scorer(metric: Any) -> bool:
+    """Tell a scorer of scikit-learn, which takes a model, from a metric."""
+    return type(metric).__module__.startswith("sklearn.metrics")
+
+
+def scorer_function(
+    metric: Any, estimator: Any, targets: Targets, truth: Any, given: dict[str, Any]
 ) -> Callable[[NDArray[np.float32]], float]:
     """Make the function from raw predictions of some rows to a score; larger is better.
 
     Parameters
     ----------
-    name : str
-        One of `sklearn.metrics.get_scorer_names()`.
+    metric : str or scorer
+        One of `sklearn.metrics.get_scorer_names()`, or what `make_scorer` makes.
     estimator : BoostingEstimator
         Which makes values, labels and probabilities of raw predictions.
     targets : Targets
@@ -60,11 +73,24 @@ def scorer_named(
     given : dict
         With "sample_weight", or empty.
     """
-    scorer = get_scorer(name)
-    schema = targets.schema
+    scorer, schema = get_scorer(metric), targets.schema
+    if not schema.is_1d and targets.observed is not None and not targets.observed.all():
+        raise ValueError(
+            f"eval_metric={metric!r} is a scorer of scikit-learn, which cannot leave single "
+            "outputs out; some validation targets are not observed. Use one of "
+            "ramify.metrics.METRICS, a callable, or None for the loss itself."
+        )
     rows = np.arange(targets.values.shape[0])
     if schema.is_1d and targets.observed is not None:
         rows = np.flatnonzero(targets.observed[:, 0])
+    if metric == "neg_log_loss" and schema.kind in ("binary", "multiclass"):
+        # Validation rows need not have all classes.
+        scorer = make_scorer(
+            log_loss,
+            response_method="predict_proba",
+            greater_is_better=False,
+            labels=schema.classes_,
+        )
     kept = {key: value[rows] for key, value in given.items()}
     index = rows[:, None]
 
@@ -74,7 +100,25 @@ def scorer_named(
         else:
             labels = estimator._shown(raw[rows], "labels")
             probabilities = estimator._shown(raw[rows], "probabilities")
-            model = _PredictedClasses(labels, probabilities, schema.classes_)
-        return float(scorer(model, index, truth[rows], **kept))
+            cls = _PredictedLabels if schema.kind == "multilabel" else _PredictedClasses
+            model = cls(labels, probabilities, schema.classes_)
+        try:
+            return float(scorer(model, index, truth[rows], **kept))
+        except ValueError as error:
+            raise _lacking(metric, schema, truth[rows]) or error from error
 
     return score
+
+
+def _lacking(metric: Any, schema: TargetSchema, truth: Any) -> ValueError | None:
+    """Say that validation rows lack a class, if they do: some scorers cannot do without."""
+    if schema.kind not in ("binary", "multiclass"):
+        return None
+    absent = np.setdiff1d(schema.classes_, truth)
+    if absent.size == 0:
+        return None
+    return ValueError(
+        f"eval_metric={metric!r} needs rows of all classes; the validation rows have none of "
+        f"{absent[0]!r}. Give an eval_set with all of them, use another metric, or None for the "
+        "loss itself."
+    )

@@ -154,8 +154,8 @@ def _check_discrete(values: NDArray[Any], where: str) -> None:
     if fractional.size:
         raise ValueError(
             f"Unknown label type: continuous. {where} holds {fractional[0]}, which is no class "
-            "label. Use a regressor for real-valued outputs, or turn the values into integers or "
-            "strings first."
+            "label. Use a regressor for real-valued outputs (a y of both kinds needs two models), "
+            "or turn the values into integers or strings first."
         )
 
 

@@ -295,7 +295,7 @@ def _without_labels(column: LabelColumn, where: str, estimator_name: str) -> NDA
 def _not_numbers(where: str, got: str, estimator_name: str) -> ValueError:
     return ValueError(
         f"{estimator_name} needs numbers to regress on, but {where} holds {got}. Convert them to "
-        "numbers, or use a classifier for class labels."
+        "numbers, or use a classifier for class labels; a y of both kinds needs two models."
     )
 
 

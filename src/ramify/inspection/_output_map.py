@@ -54,9 +54,9 @@ def plot_output_map(
     >>> ax = plot_output_map(BoostingRegressor(n_estimators=10).fit(X, Y))
     """
     plt = require_pyplot()
-    if not hasattr(model, "output_map_"):
+    if not hasattr(type(model), "output_map_"):
         raise TypeError(
-            "plot_output_map takes a fitted BoostingRegressor or BoostingClassifier; got "
+            "plot_output_map takes a BoostingRegressor or BoostingClassifier; got "
             f"{type(model).__name__}."
         )
     names, cosines = output_names_of(model, output_names), model.output_map_

@@ -1,6 +1,7 @@
 """What boosting minimises: values, gradients, baselines and best steps of many outputs."""
 
 from ramify.losses._base import Loss
+from ramify.losses._checks import check_finite, check_shapes
 from ramify.losses._classes import Softmax
 from ramify.losses._labels import ExamplewiseLogistic, Logistic
 from ramify.losses._quantile import AbsoluteError, Quantile
@@ -21,6 +22,8 @@ __all__ = [
     "Quantile",
     "Softmax",
     "SquaredError",
+    "check_finite",
+    "check_shapes",
     "from_json",
     "minimise_each",
     "resolve",

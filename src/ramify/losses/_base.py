@@ -231,7 +231,8 @@ class Loss(BaseEstimator, ABC):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return bool(self.get_params() == other.get_params())
+        mine, others = self.get_params(), other.get_params()
+        return all(np.array_equal(mine[name], others[name]) for name in mine)
 
     # Parameters can be set, so that a hash of them would not last.
     __hash__ = None  # type: ignore[assignment]

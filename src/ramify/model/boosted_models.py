@@ -11,6 +11,20 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
+class ModelPerOutput:
+    """Fitted regressors of one output each; None predicts 0."""
+
+    models: tuple[Any, ...]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict all outputs, of shape (n_rows, n_outputs)."""
+        zeros = np.zeros(X.shape[0])
+        return np.column_stack(
+            [zeros if model is None else np.ravel(model.predict(X)) for model in self.models]
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class BoostedModels:
     """Fitted regressors whose predictions are multiplied and added up.
 
@@ -64,10 +78,6 @@ class BoostedModels:
         """Join models with one baseline, in their order."""
         models = tuple(model for part in parts for model in part.models)
         return cls(parts[0].baseline, models, np.concatenate([part.factors for part in parts]))
-
-    def channel_vectors(self) -> NDArray[np.float64]:
-        """Describe every channel by its factors, of shape (n_channels, n_models)."""
-        return self.factors.T.astype(np.float64)
 
 
 def columns(predicted: Any) -> NDArray[Any]:

@@ -72,6 +72,11 @@ class Adaptive(Projection):
                 f"candidates must be None or a list of projections; got {self.candidates!r}."
             )
         for candidate in given:
+            if candidate.uses_feedback:
+                raise ValueError(
+                    f"candidates must not choose by themselves; got {candidate!r}. Put its "
+                    "candidates into the list."
+                )
             candidate.check_params()
 
     def draw(self, context: ProjectionContext) -> View:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
-from ramify.losses import Loss
+from ramify.losses import Loss, check_finite, check_shapes
 from ramify.model import (
     BoostedModels,
     BoostedTrees,
@@ -111,7 +111,9 @@ class Booster:
         if units is not None:
             check_kept_units(self.targets)
         settings.loss.check_targets(self.targets)
+        check_shapes(settings.loss, self.targets)
         self.baseline = settings.loss.baseline(self.targets)
+        check_finite(settings.loss, self.targets, self.baseline)
         self.feedback: list[Feedback] = []
         self.spent = 0.0  # additions of all trees so far, in lanes
         self._fitter = LeafFitter(settings, data.weight_unit)

@@ -102,7 +102,10 @@ class LeafFitter:
             values = bounded_values(structure, values, weights, settings.monotone)
         if settings.leaf_values == "gradient" and type(settings.loss) is not SquaredError:
             direction = values[everywhere.leaf_of_rows(state.gradient.shape[0])]
-            values *= state.step(direction)
+            factors = state.step(direction)
+            if settings.monotone is not None:  # the other way round they would break the order
+                factors = np.maximum(factors, 0.0)
+            values *= factors
         shrunk = (settings.learning_rate * values).astype(np.float32)
         state.move(everywhere, shrunk)
         return TreeMove(shrunk)

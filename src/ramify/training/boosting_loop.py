@@ -227,6 +227,14 @@ class BoostingLoop:
         return _criterion(self._progress(0, raw))
 
     def _checked_criterion(self, progress: BoostingProgress) -> float:
+        for name in ("train_loss", "validation_loss"):
+            value = getattr(progress, name)
+            if value is not None and np.isnan(value):
+                raise ValueError(
+                    f"{name} after {progress.n_estimators} rounds is NaN: "
+                    f"{self.booster.settings.loss!r} is not defined for all raw predictions that "
+                    "it is given. Use another loss, or a lower learning_rate."
+                )
         score = progress.validation_score
         if self.rule.n_iter_no_change is not None and score is not None and np.isnan(score):
             raise ValueError(

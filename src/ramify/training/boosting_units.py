@@ -52,15 +52,11 @@ class Units:
             else:
                 _check_size(data.targets)
         repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
-        observed = data.targets.observed
         return cls(
             np.repeat(shift, repeats),
             np.repeat(scale, repeats),
             repeats,
-            np.repeat(
-                np.ones(n_channels, np.bool_) if observed is None else observed.any(axis=0),
-                repeats,
-            ),
+            np.repeat(_is_observed(data), repeats),
         )
 
     def kept(self, shift: NDArray[np.float64], scale: NDArray[np.float64]) -> Units:
@@ -118,6 +114,19 @@ class Units:
         if scaled is not None and scaled.ndim == 2 and self.repeats > 1:
             scaled = np.repeat(scaled, self.repeats, axis=1)
         return scaled
+
+
+def _is_observed(data: TrainingData) -> NDArray[np.bool_]:
+    """Whether any row tells something about a channel, of shape (n_channels,)."""
+    observed, weights = data.targets.observed, data.weights
+    if weights is None or weights.ndim == 1:
+        n_channels = data.targets.schema.n_channels
+        rows = data.weighted_rows
+        if observed is None:
+            return np.ones(n_channels, np.bool_)
+        return np.asarray(observed[rows].any(axis=0))
+    counts = weights > 0
+    return np.asarray((counts if observed is None else counts & observed).any(axis=0))
 
 
 def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:

@@ -50,8 +50,8 @@ PARAMETERS: dict[str, Parameter] = {
     "monotonic_cst": Parameter(
         "None, dict or array-like of int of shape (p,)",
         "1: no prediction ever falls as the feature rises; -1: none ever rises; 0: free. A dict\n"
-        "names features. Holds for every output (raw predictions, class 1 for labels); not with\n"
-        "``leaf_fit='linear'``.",
+        "names features. Holds for every output (raw predictions, class 1 for labels); not for\n"
+        "more than two classes, and not with ``leaf_fit='linear'``.",
         is_monotonic,
         "None, or -1, 0 or 1 for every feature (or for some in a dict)",
     ),
@@ -59,8 +59,10 @@ PARAMETERS: dict[str, Parameter] = {
         "None or regressor",
         "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
         "model. It is fitted to the gradients of all outputs (a copy for each if it predicts but\n"
-        "one), or with ``leaf_fit='linear'`` to a view of one component. Categories reach it as\n"
-        "their codes 0, 1, ...: put an encoder into a pipeline. Parameters of trees do not apply.",
+        "one, or where outputs are not all observed), or with ``leaf_fit='linear'`` to a view of\n"
+        "one component. It is given an array without names, with categories as their codes 0,\n"
+        "1, ...: put an encoder of columns by number into a pipeline. Weights go to its last\n"
+        "step. Parameters of trees do not apply.",
         lambda v: (
             v is None or (hasattr(v, "fit") and hasattr(v, "predict") and not isinstance(v, type))
         ),
