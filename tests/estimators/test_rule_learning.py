@@ -79,7 +79,37 @@ def test_the_default_rule_of_a_regression_is_the_best_constant():
     X = np.zeros((301, 1))
     for loss, expected in (("squared_error", Y.mean(axis=0)), ("absolute_error", np.median(Y, 0))):
         found = RuleRegressor(n_rules=1, loss=loss).fit(X, Y).predict(X[:1])[0]
-        assert np.allclose(found, expected, rtol=2e-2 if loss == "absolute_error" else 1e-9)
+        assert np.allclose(found, expected, rtol=1e-9)
+
+
+def test_the_default_rule_of_two_far_values_is_the_best_constant():
+    y = np.repeat([0.0, 1e6], [101, 99])
+    X = np.zeros((200, 1))
+    assert RuleRegressor(n_rules=1, loss="absolute_error").fit(X, y).predict(X[:1]) == [0.0]
+    model = RuleRegressor(n_rules=1, loss="huber", huber_delta=0.1).fit(X, y)
+    found = (model.predict(X[:1])[0] - y) / y.std()
+    assert abs(np.clip(found, -0.1, 0.1).sum()) < 1e-6  # the slope of the loss
+
+
+def test_a_fit_that_fails_leaves_the_units_as_they_were():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    model = RuleRegressor(n_rules=5, random_state=0).fit(X, y)
+    before = model.select([1, 2], X, y).loss_
+    with pytest.raises(ValueError, match="early_stopping"):
+        model.set_params(early_stopping=True).fit(X[:1], 1000 * y[:1])
+    assert model.select([1, 2], X, y).loss_ == before
+
+
+def test_weights_without_a_reciprocal_weigh_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    Y = (X > 0).astype(int)
+    settings = {"n_rules": 5, "loss": "examplewise_logistic", "bootstrap": False}
+    weights = np.where(np.arange(80) % 2, 1e-310, 1.0)
+    model = RuleClassifier(**settings, random_state=0).fit(X, Y, sample_weight=weights)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.abs(model.decision_function(X)).min() > 0
 
 
 @pytest.mark.parametrize(

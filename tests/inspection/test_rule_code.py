@@ -107,3 +107,44 @@ def test_a_table_may_be_named_by_its_parts(colours):
     assert 'FROM "main.t"' in rules_to_sql(model, "main.t")
     with pytest.raises(ValueError, match="table must be a name or the parts of one"):
         rules_to_sql(model, ())
+
+
+def test_exported_python_compares_short_numbers_as_the_model_does():
+    rng = np.random.default_rng(0)
+    X = np.float32(1) + rng.integers(0, 6, (300, 2)).astype(np.float32) * np.float32(2**-23)
+    model = RuleClassifier(n_rules=10, random_state=0).fit(X, X - np.median(X, axis=0) > 0)
+    space = {}
+    exec(rules_to_python(model), space)
+    found = [space["scores"]({"x0": row[0], "x1": row[1]}) for row in X]
+    np.testing.assert_allclose(found, model.decision_function(X), rtol=1e-12)
+
+
+def test_exported_python_takes_every_kind_of_missing_value():
+    X = np.arange(8.0).reshape(-1, 1)
+    model = RuleRegressor(n_rules=3, bootstrap=False).fit(X, X[:, 0] > 3)
+    space = {}
+    exec(rules_to_python(model), space)
+    expected = model.predict([[np.nan]]).tolist()
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        assert space["scores"]({"x0": missing}) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("table", [None, "", 3, ("schema", "")])
+def test_a_table_needs_a_name(colours, table):
+    _, model = colours
+    with pytest.raises(ValueError, match="table must be a name or the parts of one"):
+        rules_to_sql(model, table)
+
+
+def test_names_of_classes_that_coincide_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    picked = np.arange(90) % 3
+    Y = pd.DataFrame(
+        {
+            "a": np.array(["b=c", "x", "z"])[picked],
+            "a=b": np.array(["c", "d", "e"])[(picked + (X[:, 0] > 0)) % 3],
+        }
+    )
+    model = RuleClassifier(n_rules=3, random_state=0).fit(X, Y)
+    assert len(json.loads(rules_json(model))[0]["head"]) == 6

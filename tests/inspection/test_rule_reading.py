@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from ramify import RuleClassifier, RuleRegressor, TreeRegressor
+from ramify.estimators.rule_reader import RuleReader
 from ramify.inspection import (
     plot_rules,
     rules_json,
@@ -213,3 +214,28 @@ def test_other_models_are_refused():
     for function in (rules_text, rules_json, plot_rules, rules_to_python):
         with pytest.raises(TypeError, match="RuleClassifier or RuleRegressor"):
             function(tree)
+
+
+def test_features_whose_names_print_alike_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a\nb", "a\\nb"])
+    y = (X.iloc[:, 0] > 0) & (X.iloc[:, 1] <= -0.5)
+    model = RuleClassifier(n_rules=20, max_features=None, bootstrap=False).fit(X, y)
+    reader = RuleReader(model)
+    for t in range(reader.rules.n_rules):
+        # Both bounds only where they are bounds of the same feature.
+        bounds = [(f, o) for f, o, _ in reader.conditions(t)]
+        n_both = sum((f, ">") in bounds and (f, "<=") in bounds for f in X.columns)
+        assert sum(" < " in part for part in reader.body(t).split(" and ")) == n_both
+
+
+def test_a_picture_needs_a_rule():
+    model = RuleRegressor(n_rules=1).fit(np.zeros((5, 1)), np.arange(5.0))
+    with pytest.raises(ValueError, match="only its default rule"):
+        plot_rules(model)
+
+
+def test_a_list_is_a_row():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    numbers = RuleRegressor(n_rules=3, random_state=0).fit(X, X[:, 0])
+    pd.testing.assert_frame_equal(numbers.explain(X[0].tolist()), numbers.explain(X[0]))

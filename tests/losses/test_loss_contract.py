@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from ramify.losses import LOSSES, LossTargets, Quantile, from_json, resolve, to_json
+from ramify.losses import LOSSES, Huber, LossTargets, Quantile, from_json, resolve, to_json
 
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_weighting = pytest.mark.parametrize("weighting", [None, "rows", "mask"])
@@ -254,3 +254,10 @@ def test_weights_that_differ_within_a_row_are_refused_by_the_examplewise_loss():
     targets = LossTargets.of([[0.0, 1.0]], [[1.0, 2.0]])
     with pytest.raises(ValueError, match="one weight"):
         resolve("examplewise_logistic").check_targets(targets)
+
+
+@pytest.mark.parametrize("delta", [0.1, 1e-3])
+def test_the_constant_of_a_loss_that_is_nearly_straight_is_found(delta):
+    targets = LossTargets.of(np.repeat([0.0, 2.0], [101, 99])[:, None])
+    # Between the two, where 101 rows pull by the constant and 99 by delta.
+    np.testing.assert_allclose(Huber(delta).baseline(targets), delta * 99 / 101, rtol=1e-6)

@@ -88,24 +88,24 @@ class RuleReader:
         parts: dict[str, None] = {}  # an ordered set
         digits = self._rule_digits(t)
         for (feature, operator, value), n_digits in zip(self.conditions(t), digits):
-            name = one_line(feature)
             if operator == ">":
-                known = low.get(name, (-np.inf, "-inf"))
-                low[name] = max((value, f"{value:.{n_digits}g}"), known)
+                known = low.get(feature, (-np.inf, "-inf"))
+                low[feature] = max((value, f"{value:.{n_digits}g}"), known)
             elif operator == "<=":
-                known = high.get(name, (np.inf, "inf"))
-                high[name] = min((value, f"{value:.{n_digits}g}"), known)
+                known = high.get(feature, (np.inf, "inf"))
+                high[feature] = min((value, f"{value:.{n_digits}g}"), known)
             elif value is None:
-                parts[f"{name} {operator}"] = None
+                parts[f"{one_line(feature)} {operator}"] = None
             else:
-                parts[f"{name} {operator} {one_line(str(value))}"] = None
-        for name in dict.fromkeys([*low, *high]):
-            if name in low and name in high:
-                text = f"{low[name][1]} < {name} <= {high[name][1]}"
-            elif name in low:
-                text = f"{name} > {low[name][1]}"
+                parts[f"{one_line(feature)} {operator} {one_line(str(value))}"] = None
+        for feature in dict.fromkeys([*low, *high]):
+            name = one_line(feature)
+            if feature in low and feature in high:
+                text = f"{low[feature][1]} < {name} <= {high[feature][1]}"
+            elif feature in low:
+                text = f"{name} > {low[feature][1]}"
             else:
-                text = f"{name} <= {high[name][1]}"
+                text = f"{name} <= {high[feature][1]}"
             parts[text] = None
         return list(parts)
 
@@ -186,8 +186,12 @@ def _value_names(model: Any) -> list[str]:
         return names
     if targets.kind == "binary":
         return [f"{names[0]}={targets.classes[0][1]}"]
-    return [
-        f"{name}={label}"
+    pairs = [
+        (name, label)
         for name, classes in zip(names, targets.classes)
         for label in classes.tolist()
     ]
+    plain = [f"{name}={label}" for name, label in pairs]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [f"{name!r}={label!r}" for name, label in pairs]  # names with signs of equality

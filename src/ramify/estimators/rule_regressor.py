@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
+from ramify import losses
 from ramify.estimators.parameters import Parameter, documented
 from ramify.estimators.rule_parameters import rule_declarations, rule_loss_name
 from ramify.estimators.rules import RuleEstimator
@@ -141,12 +142,13 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
         self._warn_unobserved(targets, "They are predicted as 0.")
         weights = self._read_weights(sample_weight, targets)
         values = targets.dense_values()
-        self._centre, self._unit = _standard_units(
+        centre, unit = _standard_units(
             values, targets.observed, weights, bool(self.normalize_outputs)
         )
-        settings = replace(self._settings(data.shape), starts_at_minimum=True)
-        rules = self._learn(data, targets, self._unit_scores(values), weights, settings)
-        self._rules = _in_units(rules, self._centre, self._unit)
+        settings = replace(self._settings(data.shape), start=self._boosting_loss())
+        rules = self._learn(data, targets, (values - centre) / unit, weights, settings)
+        self._centre, self._unit = centre, unit
+        self._rules = _in_units(rules, centre, unit)
         self._remember(data.schema, targets.schema)
         return self
 
@@ -155,6 +157,13 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
         if name == "huber":
             return Huber(float(getattr(self.loss, "delta", self.huber_delta)))
         return NUMBER_LOSSES[name]()
+
+    def _boosting_loss(self) -> losses.Loss:
+        """Give the same loss as boosting has it, which knows its best constant."""
+        name = str(rule_loss_name(self.loss))
+        if name == "huber":
+            return losses.Huber(float(getattr(self.loss, "delta", self.huber_delta)))
+        return losses.resolve(name)
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.

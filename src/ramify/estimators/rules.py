@@ -322,6 +322,8 @@ class RuleEstimator(MultiOutputEstimator):
 
 def _as_rows(X: Any) -> Any:
     """Make a table of a single row; leave everything else."""
+    if isinstance(X, list | tuple) and X and all(np.ndim(value) == 0 for value in X):
+        return [list(X)]
     if getattr(X, "ndim", 2) != 1:
         return X
     if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have

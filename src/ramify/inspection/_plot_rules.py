@@ -41,6 +41,11 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     check_count(max_outputs, "max_outputs", 1)
     plt = require_pyplot()
     rules = reader.rules
+    if rules.n_rules == 1:
+        raise ValueError(
+            "There is nothing to draw: the model has only its default rule, which covers every "
+            "row. Learn more rules with n_rules."
+        )
     order = np.argsort(-rules.gain[1:], kind="stable")[:max_rules] + 1
     heads = rules.heads()[order]
     outputs = np.arange(heads.shape[1])

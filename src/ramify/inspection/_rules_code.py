@@ -31,7 +31,8 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     -------
     str
         Source of a function from a mapping of feature names to values (None or NaN for missing)
-        to a list: a score per label or class, or the predicted numbers.
+        to a list: a score per label or class, or the predicted numbers. Categories that are
+        neither strings nor numbers, such as intervals or dates, are expected as strings.
 
     Examples
     --------
@@ -45,7 +46,11 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     >>> space["scores"]({"x0": 5.0})
     [1.0]
     """
-    if not function_name.isidentifier() or keyword.iskeyword(function_name):
+    if (
+        not isinstance(function_name, str)
+        or not function_name.isidentifier()
+        or keyword.iskeyword(function_name)
+    ):
         raise ValueError(
             f"function_name must be an identifier and no keyword; got {function_name!r}."
         )
@@ -54,7 +59,10 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
         f"def {function_name}(row):",
         '    """Give a list with a number for every output."""',
         "    def known(x):",
-        "        return x is not None and x == x",
+        "        try:",
+        "            return x is not None and bool(x == x)",
+        "        except TypeError:  # NA of pandas is neither",
+        "            return False",
         "",
         *_python_categories(reader),
         f"    s = [0.0] * {len(reader.value_names)}",
@@ -89,6 +97,8 @@ def _python_test(feature: str, operator: str, value: Any) -> str:
         return f"not known({x})"
     if operator == "is known":
         return f"known({x})"
+    if operator in ("<=", ">"):  # numbers of fewer bits would be compared with fewer
+        return f"(known({x}) and float({x}) {operator} {_python_value(value)})"
     sign = "==" if operator == "=" else operator
     return f"(known({x}) and {x} {sign} {_python_value(value)})"
 
@@ -108,7 +118,8 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
         Fitted.
     table : str or sequence of str
         Name of the table, or its parts, as in ``("schema", "table")``; features are its columns,
-        and missing values are NULL.
+        and missing values are NULL. Categories that are neither strings nor numbers, such as
+        intervals or dates, are expected as strings.
     prefix : str, default=""
         Put in front of the names of outputs, which name the columns of the result.
 
@@ -140,8 +151,8 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
 
 def _sql_source(reader: RuleReader, table: str | Sequence[str]) -> str:
     """Name the table, or select from it with NULL for categories that fit has not seen."""
-    parts = [table] if isinstance(table, str) else list(table)
-    if not parts or not all(isinstance(part, str) for part in parts):
+    parts = [table] if isinstance(table, str) or not isinstance(table, Sequence) else list(table)
+    if not parts or not all(isinstance(part, str) and part for part in parts):
         raise ValueError(f"table must be a name or the parts of one; got {table!r:.80}.")
     source = ".".join(map(_quoted, parts))
     categories = reader.used_categories()

@@ -24,9 +24,10 @@ def minimise_each(
 ) -> NDArray[np.float64]:
     """Minimise independent convex functions of one variable each, from 0.
 
-    A Newton step that leaves the bracket of the minimum, or meets no curvature, becomes a
-    bisection (a doubling while there is no bracket). What is returned is never worse than 0: it
-    is a point where the function still falls, or one whose slope is next to nothing.
+    A Newton step that leaves the bracket of the minimum, meets no curvature, or follows one that
+    did not halve the slope, becomes a bisection (a doubling while there is no bracket). What is
+    returned is never worse than 0: it is a point where the function still falls, or one whose
+    slope is next to nothing.
 
     Parameters
     ----------
@@ -56,13 +57,16 @@ def minimise_each(
     enough = tolerance * np.abs(slope)
     reach = np.ones(shape)
     done = slope == 0
+    is_slow = np.zeros(shape, np.bool_)
     best = point.copy()
     for _ in range(_MOST_STEPS):
         if np.all(done):
             break
-        point = np.where(done, best, _propose(point, slope, curvature, low, high, reach))
+        proposed = _propose(point, slope, curvature, low, high, reach, is_slow)
+        point, before = np.where(done, best, proposed), np.abs(slope)
         reach *= 2.0
         slope, curvature = derivatives(point)
+        is_slow = ~is_slow & (np.abs(slope) > before / 2)
         rises = slope > 0
         low = np.where(~done & ~rises, point, low)
         high = np.where(~done & rises, point, high)
@@ -83,6 +87,7 @@ def _propose(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reach: NDArray[np.float64],
+    is_slow: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Give the Newton step, or where it leads outside of the bracket a safe one."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -93,7 +98,7 @@ def _propose(
     has_bracket = np.isfinite(low) & np.isfinite(high)
     safe = np.where(has_bracket, np.where(has_bracket, middle, 0.0), outward)
     far = ~has_bracket & (np.abs(newton - point) > 4.0 * reach)
-    inside = (newton > low) & (newton < high) & ~far
+    inside = (newton > low) & (newton < high) & ~far & ~is_slow
     # A minimum beyond a finite bound is tried at the bound itself first.
     clipped = np.clip(newton, low, high)
     at_end = has_bracket & np.isfinite(newton) & ~inside & (clipped != point) & (reach < 2.0)

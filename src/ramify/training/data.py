@@ -149,6 +149,6 @@ def _check_total(weights: NDArray[np.float64]) -> None:
     if not LEAST_TOTAL_WEIGHT <= total <= LARGEST_TOTAL_WEIGHT:
         raise ValueError(
             f"The weights (sample_weight times class_weight) must add up to a number between "
-            f"{LEAST_TOTAL_WEIGHT:g} and {LARGEST_TOTAL_WEIGHT:g}; got {total:g}. Only their "
-            "ratios matter: multiply all of them by one factor."
+            f"{LEAST_TOTAL_WEIGHT:g} and {LARGEST_TOTAL_WEIGHT:g}; got {total:g}. Multiply "
+            "all of them, and l2_regularization where there is one, by the same factor."
         )

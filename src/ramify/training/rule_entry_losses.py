@@ -1,7 +1,7 @@
 """Losses of rules that are sums over channels (paper 002, (6)).
 
 Labels are -1 and +1. Regression losses have curvatures that bound them from above, so that every
-step lowers them.
+step lowers them (the absolute error but for its smoothing next to zero).
 """
 
 from __future__ import annotations

@@ -41,11 +41,13 @@ class ExamplewiseLoss(LabelLoss):
         found = self.row_statistics(targets, scores)
         if targets.weights is None:
             return found
-        weights, coupling = targets.weights[:, None], found.coupling
+        # What has no reciprocal weighs nothing.
+        by_row = np.where(targets.weights >= np.finfo(np.float64).tiny, targets.weights, 0.0)
+        weights, coupling = by_row[:, None], found.coupling
         if coupling is not None:
-            inverse = np.zeros_like(targets.weights)
-            np.divide(1.0, targets.weights, out=inverse, where=targets.weights > 0)
-            coupling = coupling * inverse
+            coupling = coupling * np.divide(
+                1.0, by_row, out=np.zeros_like(by_row), where=by_row > 0
+            )
         return Statistics(found.gradient * weights, found.diagonal * weights, coupling)
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify import _core
+from ramify.losses import Loss, LossTargets
 from ramify.model import Rule, RuleSet
 from ramify.training.rule_loss_base import PackedStatistics, RuleLoss, RuleTargets
 
 _MOST_HALVINGS = 40
 #: Rules that the core learns before it answers, if somebody waits for it and if not.
 _RULES_AT_A_TIME, _MOST_AT_A_TIME = 32, 4096
-#: Steps towards the best constant, for losses whose curvature only bounds them.
-_DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class RuleSettings:
     """How rules are learnt; see `ramify.RuleClassifier` for the meaning of each.
 
     `head_size` is 0 for complete heads, a number of outputs, or a share of the largest gain.
+    `start` is a loss whose best constant the default rule predicts, without regularisation.
     """
 
     n_rules: int = 500
@@ -38,7 +38,7 @@ class RuleSettings:
     min_coverage: int = 1
     label_bins: int | None = None
     is_guarded: bool = False
-    starts_at_minimum: bool = False
+    start: Loss | None = None
     n_iter_no_change: int | None = None
 
     def core_params(self, n_threads: int) -> _core.RuleParams:
@@ -162,32 +162,12 @@ class RuleLearner:
         """Cover all rows, with a complete head that is not shrunk (Alg. 1, line 2)."""
         rows = np.flatnonzero(self._usable).astype(np.int32)
         head, gain = self._find_head(rows, None)
-        if self._settings.starts_at_minimum:
-            head = self._best_constant(rows)
+        if self._settings.start is not None:
+            head = self._settings.start.baseline(_loss_targets(self._targets.at(rows)))
         every = np.arange(self.scores.shape[0], dtype=np.int32)
         self._add(every, np.arange(head.size, dtype=np.int32), head)
         nothing = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0))
         return Rule(*nothing, np.arange(head.size, dtype=np.int32), head, rows.size, gain)
-
-    def _best_constant(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        params = self._settings.core_params(self._params.n_threads)
-        params.l2_regularization = params.l1_regularization = 0.0
-        targets = self._targets.at(rows)
-        everything = np.arange(rows.size, dtype=np.int32)
-        constant = np.zeros(self.scores.shape[1])
-        for _ in range(_DEFAULT_STEPS):
-            statistics = self._loss.statistics(
-                targets, np.broadcast_to(constant, targets.values.shape)
-            )
-            step = np.empty_like(constant)
-            packed = PackedStatistics.of(statistics)
-            _core.find_head(
-                packed.values, step.size, packed.coupling, everything, None, params, step
-            )
-            constant += step
-            if np.abs(step).max(initial=0.0) < 1e-9:
-                break
-        return constant
 
     @property
     def _is_plain(self) -> bool:
@@ -358,3 +338,13 @@ def _usable_rows(targets: RuleTargets) -> NDArray[np.bool_]:
         positive = targets.weights > 0
         counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
     return np.asarray(counts.any(axis=1))
+
+
+def _loss_targets(targets: RuleTargets) -> LossTargets:
+    """Show targets to a loss of boosting."""
+    weights: NDArray[Any] | None = targets.weights
+    if targets.observed is not None:
+        given = 1.0 if weights is None else weights if weights.ndim == 2 else weights[:, None]
+        weights = targets.observed * given
+    offsets = np.arange(targets.values.shape[1] + 1, dtype=np.int32)
+    return LossTargets(targets.values, weights, offsets)
