@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import ttest_rel
 from sklearn.metrics import label_ranking_average_precision_score
 
 from benchmarks.papers.runs import Runs, load, markdown, take
@@ -74,7 +75,7 @@ def run(data: str, view: str, division: int, rows: int) -> dict[str, Any]:
 
 def report(runs: Runs) -> str:
     """Write the table: scores, and how far the default is behind the best fixed view."""
-    lines, n_good = [], 0
+    lines, n_good, n_worse = [], 0, 0
     names = list(dict.fromkeys(row["data"] for row in runs.rows))
     for name in names:
         scores = {view: runs.values("score", data=name, view=view) for view in VIEWS}
@@ -83,6 +84,7 @@ def report(runs: Runs) -> str:
         behind = fixed[best] - scores["auto"].mean()
         spread = (scores[best] - scores["auto"]).std(ddof=1) if scores["auto"].size > 1 else np.nan
         n_good += bool(behind <= spread or behind <= 0)
+        n_worse += bool(behind > 0 and ttest_rel(scores[best], scores["auto"]).pvalue < 0.05)
         cells = [
             "-" if not s.size else f"{'**' * (view == best)}{s.mean():.3f}{'**' * (view == best)}"
             for view, s in scores.items()
@@ -90,7 +92,10 @@ def report(runs: Runs) -> str:
         lines.append([name, *cells, f"{behind:+.3f} ± {spread:.3f}"])
     table = markdown(["data", *VIEWS, "best fixed less auto"], lines)
     said = "Behind the best fixed view by at most one deviation of the difference"
-    return f"{table}\n\n{said}: {n_good} of {len(names)}."
+    return (
+        f"{table}\n\n{said}: {n_good} of {len(names)}; by more than chance (Student's paired "
+        f"t-test, 5 %): {n_worse}."
+    )
 
 
 def main() -> None:
