@@ -33,24 +33,33 @@ void add_rows(const double* values, int64_t width, const int32_t* positions, int
                      : add_all_rows<true>(values, width, positions, n, draws, sums);
 }
 
-// As many sums as registers hold.
+// Lines of tiles side by side whose sums are as many as registers hold.
 #ifdef __AVX512F__
-constexpr int kTileLines = 8;
+constexpr int kTileLines = 8, kMostTiles = 2;
 #else
-constexpr int kTileLines = 4;
+constexpr int kTileLines = 4, kMostTiles = 1;
 #endif
 
-void add_tile(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t line,
-              int64_t column, double sign, double* tile) {
+template <int Tiles>
+void add_tiles(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t line,
+               int64_t column, double sign, double* tile) {
+    constexpr int64_t kTile = kSystems * kSystems;
     const int64_t width = rows.vectors * padded(rows.n_outputs);
-    double8 sum[kTileLines];
-    for (int i = 0; i < kTileLines; ++i) sum[i] = load8(tile + i * kSystems);
+    double8 sum[kTileLines][Tiles];
+    for (int i = 0; i < kTileLines; ++i)
+        for (int t = 0; t < Tiles; ++t) sum[i][t] = load8(tile + t * kTile + i * kSystems);
     for (int64_t r = 0; r < n; ++r) {
         const double* row = rows.values + positions[r] * width;
-        const double8 right = load8(row + column) * all8(sign * rows.scale[positions[r]]);
-        for (int i = 0; i < kTileLines; ++i) sum[i] += all8(row[line + i]) * right;
+        const double8 scale = all8(sign * rows.scale[positions[r]]);
+        double8 right[Tiles];
+        for (int t = 0; t < Tiles; ++t) right[t] = load8(row + column + t * kSystems) * scale;
+        for (int i = 0; i < kTileLines; ++i) {
+            const double8 left = all8(row[line + i]);
+            for (int t = 0; t < Tiles; ++t) sum[i][t] += left * right[t];
+        }
     }
-    for (int i = 0; i < kTileLines; ++i) store8(tile + i * kSystems, sum[i]);
+    for (int i = 0; i < kTileLines; ++i)
+        for (int t = 0; t < Tiles; ++t) store8(tile + t * kTile + i * kSystems, sum[i][t]);
 }
 
 void add_triangle(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t begin,
@@ -59,10 +68,17 @@ void add_triangle(const CoupledRows& rows, const int32_t* positions, int64_t n, 
     for (int64_t first = 0; first < n; first += kRows) {
         const int64_t count = n - first < kRows ? n - first : kRows;
         for (int64_t i = begin; i < end; ++i)
-            for (int64_t j = 0; j <= i; ++j)
-                for (int part = 0; part < kSystems; part += kTileLines)
-                    add_tile(rows, positions + first, count, i * kSystems + part, j * kSystems,
-                             sign, triangle + tile_offset(i, j) + part * kSystems);
+            for (int part = 0; part < kSystems; part += kTileLines) {
+                const int64_t line = i * kSystems + part;
+                double* tiles = triangle + tile_offset(i, 0) + part * kSystems;
+                int64_t j = 0;
+                for (; j + kMostTiles <= i + 1; j += kMostTiles)
+                    add_tiles<kMostTiles>(rows, positions + first, count, line, j * kSystems, sign,
+                                          tiles + j * kSystems * kSystems);
+                for (; j <= i; ++j)
+                    add_tiles<1>(rows, positions + first, count, line, j * kSystems, sign,
+                                 tiles + j * kSystems * kSystems);
+            }
     }
 }
 

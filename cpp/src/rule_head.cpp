@@ -132,7 +132,7 @@ static void add_to_output(const RuleScores& to, const int32_t* rows, int64_t n_r
             labels[i] = to.labels[at];
             scores[i] = to.scores[at] += score;
         }
-        rule_kernels().logistic_statistics(labels, scores, count, gradient, diagonal);
+        rule_kernels().logistic_statistics(labels, scores, nullptr, count, gradient, diagonal);
         for (int64_t i = 0; i < count; ++i) {
             double* values = to.values + rows[first + i] * 2 * block + output;
             values[0] = gradient[i];
@@ -149,10 +149,12 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
         double* scores = to.scores + row * n;
         const double* labels = to.labels + row * n;
         double* gradient = to.values + row * 2 * block;
-        for (int32_t k = 0; k < n_head; ++k) scores[output_of(outputs, k)] += head[k];
+        for (int32_t k = 0; outputs != nullptr && k < n_head; ++k) scores[outputs[k]] += head[k];
+        const double* added = outputs == nullptr ? head : nullptr;
         if (is_examplewise)
-            return kernels.examplewise_statistics(labels, scores, n, gradient, gradient + block);
-        kernels.logistic_statistics(labels, scores, n, gradient, gradient + block);
+            kernels.examplewise_statistics(labels, scores, added, n, gradient, gradient + block);
+        else
+            kernels.logistic_statistics(labels, scores, added, n, gradient, gradient + block);
     };
     const int64_t n_touched = outputs == nullptr || is_examplewise ? n : n_head;
     const int64_t n_blocks = (n_rows + kBlockRows - 1) / kBlockRows;

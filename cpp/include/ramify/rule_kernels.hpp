@@ -140,12 +140,12 @@ struct RuleKernels {
     // Sets the product to 0 where the inverse is, and returns its product with the direction.
     double (*masked_dot)(const double* direction, const double* inverse, double* product,
                          int64_t block);
-    // Derivatives of n labels (-1 and +1) by their scores: of (6), each by itself, or of (7), all
-    // of them together.
-    void (*logistic_statistics)(const double* labels, const double* scores, int64_t n,
-                                double* gradient, double* diagonal);
-    void (*examplewise_statistics)(const double* labels, const double* scores, int64_t n,
-                                   double* gradient, double* diagonal);
+    // Derivatives of n labels (-1 and +1) by their scores, after `added` was added to these
+    // (unless null): of (6), each by itself, or of (7), all of them together.
+    void (*logistic_statistics)(const double* labels, double* scores, const double* added,
+                                int64_t n, double* gradient, double* diagonal);
+    void (*examplewise_statistics)(const double* labels, double* scores, const double* added,
+                                   int64_t n, double* gradient, double* diagonal);
     // Solves A x = b in place by Cholesky of the lower triangle of `matrix`, lines of padded(n)
     // numbers; pivots that vanish give 0.
     void (*solve)(double* matrix, int32_t n, double* x);
