@@ -44,7 +44,7 @@ template <int Tiles>
 void add_tiles(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t line,
                int64_t column, double sign, double* tile) {
     constexpr int64_t kTile = kSystems * kSystems;
-    const int64_t width = rows.vectors * padded(rows.n_outputs);
+    const int64_t width = 2 * padded(rows.n_outputs);
     double8 sum[kTileLines][Tiles];
     for (int i = 0; i < kTileLines; ++i)
         for (int t = 0; t < Tiles; ++t) sum[i][t] = load8(tile + t * kTile + i * kSystems);
@@ -82,10 +82,64 @@ void add_triangle(const CoupledRows& rows, const int32_t* positions, int64_t n, 
     }
 }
 
+inline double times_of(const CoupledRows& rows, int32_t position) {
+    return rows.draws == nullptr ? 1.0 : rows.draws[position];
+}
+
+template <int Vectors>
+void add_bounded_of(const CoupledRows& rows, const int32_t* positions, int64_t n, int64_t first,
+                    double* sums) {
+    const int64_t block = padded(rows.n_outputs);
+    double8 sum[4][Vectors];
+    for (int s = 0; s < 4; ++s)
+        for (int v = 0; v < Vectors; ++v) sum[s][v] = load8(sums + s * block + first + v * kSystems);
+    for (int64_t r = 0; r < n; ++r) {
+        const double* row = rows.values + positions[r] * 2 * block + first;
+        const double8 times = all8(times_of(rows, positions[r]));
+        const double8 left = all8(rows.left[positions[r]]), scale = all8(rows.scale[positions[r]]);
+        for (int v = 0; v < Vectors; ++v) {
+            const double8 g = load8(row + v * kSystems);
+            const double8 d = load8(row + block + v * kSystems) * times;
+            sum[0][v] += g * times;
+            sum[1][v] += d;
+            sum[2][v] += d * left;
+            sum[3][v] += d - scale * g * g;
+        }
+    }
+    for (int s = 0; s < 4; ++s)
+        for (int v = 0; v < Vectors; ++v) store8(sums + s * block + first + v * kSystems, sum[s][v]);
+}
+
+void add_bounded_rows(const CoupledRows& rows, const int32_t* positions, int64_t n, double* sums) {
+    const int64_t block = padded(rows.n_outputs);
+    int64_t first = 0;
+#ifdef __AVX512F__
+    for (; first + 4 * kSystems <= block; first += 4 * kSystems)
+        add_bounded_of<4>(rows, positions, n, first, sums);
+#endif
+    if (first + 3 * kSystems == block) return add_bounded_of<3>(rows, positions, n, first, sums);
+    for (; first + 2 * kSystems <= block; first += 2 * kSystems)
+        add_bounded_of<2>(rows, positions, n, first, sums);
+    if (first < block) add_bounded_of<1>(rows, positions, n, first, sums);
+}
+
+// coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.
+double share_below(const double* statistics, int64_t block, double coupling) {
+    const double8 zero = all8(0.0), one = all8(1.0);
+    double8 shares = zero;
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const double8 g = load8(statistics + k), d = load8(statistics + block + k);
+        const auto counts = d > zero;
+        shares += counts ? g * g / (counts ? d : one) : zero;
+    }
+    const double share = sum_of(shares) * coupling;
+    return share < 1.0 ? 1.0 - share : 0.0;
+}
+
 template <int Vectors>
 void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t n, const double* x,
                      double* gradient, double* product) {
-    const int64_t width = rows.vectors * Vectors * kSystems;
+    constexpr int64_t kRow = 2 * Vectors * kSystems;
     double8 g_sum[Vectors], p_sum[Vectors], xs[Vectors];
     for (int v = 0; v < Vectors; ++v) {
         g_sum[v] = load8(gradient + v * kSystems);
@@ -93,14 +147,15 @@ void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t 
         xs[v] = load8(x + v * kSystems);
     }
     for (int64_t r = 0; r < n; ++r) {
-        const double* row = rows.values + positions[r] * width;
+        const double* row = rows.values + positions[r] * kRow;
+        const double8 times = all8(times_of(rows, positions[r]));
         double8 dot = load8(row) * xs[0];
         for (int v = 1; v < Vectors; ++v) dot += load8(row + v * kSystems) * xs[v];
         const double8 along = all8(rows.scale[positions[r]] * sum_of(dot));
         for (int v = 0; v < Vectors; ++v) {
             const double8 g = load8(row + v * kSystems);
-            g_sum[v] += g;
-            p_sum[v] += load8(row + (Vectors + v) * kSystems) * xs[v] - along * g;
+            g_sum[v] += times * g;
+            p_sum[v] += times * load8(row + (Vectors + v) * kSystems) * xs[v] - along * g;
         }
     }
     for (int v = 0; v < Vectors; ++v) {
@@ -111,17 +166,18 @@ void add_products_of(const CoupledRows& rows, const int32_t* positions, int64_t 
 
 void add_products_of_many(const CoupledRows& rows, const int32_t* positions, int64_t n,
                           const double* x, double* gradient, double* product) {
-    const int64_t block = padded(rows.n_outputs), width = rows.vectors * block;
+    const int64_t block = padded(rows.n_outputs);
     for (int64_t r = 0; r < n; ++r) {
-        const double* row = rows.values + positions[r] * width;
+        const double* row = rows.values + positions[r] * 2 * block;
+        const double8 times = all8(times_of(rows, positions[r]));
         double8 dot = all8(0.0);
         for (int64_t k = 0; k < block; k += kSystems) dot += load8(row + k) * load8(x + k);
         const double8 along = all8(rows.scale[positions[r]] * sum_of(dot));
         for (int64_t k = 0; k < block; k += kSystems) {
             const double8 g = load8(row + k);
-            if (gradient != nullptr) store8(gradient + k, load8(gradient + k) + g);
-            store8(product + k,
-                   load8(product + k) + load8(row + block + k) * load8(x + k) - along * g);
+            if (gradient != nullptr) store8(gradient + k, load8(gradient + k) + times * g);
+            const double8 scaled = times * load8(row + block + k) * load8(x + k);
+            store8(product + k, load8(product + k) + scaled - along * g);
         }
     }
 }
@@ -140,25 +196,7 @@ void add_products(const CoupledRows& rows, const int32_t* positions, int64_t n, 
     }
 }
 
-void weigh_row(const double* statistics, int64_t block, double times, double coupling,
-               bool with_bounds, double* row) {
+void weigh_row(const double* statistics, int64_t block, double times, double* row) {
     for (int64_t k = 0; k < 2 * block; k += kSystems)
         store8(row + k, load8(statistics + k) * all8(times));
-    if (!with_bounds) return;
-    // coupling g g' <= share * diag(d), so that (1 - share) diag(d) bounds the Hessian below.
-    const double scale = coupling / times;
-    const double8 zero = all8(0.0), one = all8(1.0);
-    double8 shares = zero;
-    for (int64_t k = 0; k < block; k += kSystems) {
-        const double8 g = load8(row + k), d = load8(row + block + k);
-        const auto counts = d > zero;
-        shares += counts ? g * g / (counts ? d : one) : zero;
-    }
-    const double share = sum_of(shares) * scale;
-    const double8 left = all8(share < 1.0 ? 1.0 - share : 0.0);
-    for (int64_t k = 0; k < block; k += kSystems) {
-        const double8 g = load8(row + k), d = load8(row + block + k);
-        store8(row + 2 * block + k, left * d);
-        store8(row + 3 * block + k, d - all8(scale) * g * g);
-    }
 }

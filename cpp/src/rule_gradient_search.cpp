@@ -59,7 +59,7 @@ class GradientScorer {
         n_in_triangle_ = 0;
     }
     void add(const int32_t* positions, int64_t n) {
-        kernels_.add_rows(rows_.values, rows_.width(), positions, n, nullptr, sums_.data());
+        kernels_.add_bounded_rows(rows_.coupled(), positions, n, sums_.data());
         if (has_head_)
             kernels_.add_products(rows_.coupled(), positions, n, rows_.solution.data(), head_sum_,
                                   head_product_);

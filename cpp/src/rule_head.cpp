@@ -24,7 +24,7 @@ void add_gathered(const RuleStatistics& statistics, const int32_t* rows, int64_t
     AlignedVector<double> values(kBlockRows * width, 0.0), scale(kBlockRows);
     std::vector<int32_t> positions(kBlockRows);
     std::iota(positions.begin(), positions.end(), 0);
-    const CoupledRows gathered{n, 2, values.data(), scale.data()};
+    const CoupledRows gathered{n, values.data(), scale.data(), nullptr, nullptr};
     for (int64_t first = 0; first < n_rows; first += kBlockRows) {
         const int64_t count = std::min(kBlockRows, n_rows - first);
         for (int64_t i = 0; i < count; ++i) {
@@ -45,7 +45,7 @@ double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int6
                      double* head) {
     AlignedVector<double> sums(2 * padded(n), 0.0), triangle(triangle_size(n), 0.0);
     if (outputs == nullptr)
-        add_coupled({n, 2, statistics.values, statistics.coupling}, rows, n_rows, 1.0, sums.data(),
+        add_coupled({n, statistics.values, statistics.coupling, nullptr, nullptr}, rows, n_rows, 1.0, sums.data(),
                     triangle.data(), team);
     else
         add_gathered(statistics, rows, n_rows, outputs, n, sums.data(), triangle.data(), team);

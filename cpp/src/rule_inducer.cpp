@@ -1,6 +1,7 @@
 // Alg. 3 of paper 002: a rule is refined by the best of the conditions on drawn features until
 // none lowers the objective (14).
 #include <cmath>
+#include <numeric>
 
 #include "ramify/random.hpp"
 #include "rule_search.hpp"
@@ -63,7 +64,8 @@ class Inducer {
           counts_(counts),
           covered_(memory.covered),
           rows_(memory.rows),
-          memories_(memory.threads) {
+          memories_(memory.threads),
+          left_(memory.left.data()) {
         covered_.cover(counts, columns.binned().n_rows);
         rows_.solution.clear();
     }
@@ -88,19 +90,24 @@ class Inducer {
     bool has_just_chosen() const { return rule_.conditions.size() == 1 && chooses_head(); }
 
     // Gathers the statistics of the covered rows where most of the gathered ones are not covered
-    // any more, and else only follows the total. Those of all outputs of a decomposable loss are
-    // read where they are.
+    // any more, and else only follows the total. Those of all outputs are read where they are, but
+    // for few that depend on each other.
     Search gather() {
         const size_t n = rule_.outputs.empty() ? statistics_.n_outputs : rule_.outputs.size();
         const bool is_diagonal = statistics_.coupling == nullptr || chooses_outputs() || n == 1;
         const bool is_new =
             rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
-        const bool is_plain = statistics_.coupling == nullptr && rule_.outputs.empty();
+        const bool is_plain = rule_.outputs.empty() && params_.label_bins == 0 &&
+                              (statistics_.coupling == nullptr ||
+                               (!is_diagonal && static_cast<int64_t>(n) > params_.direct_max_outputs));
         if (!is_new && (is_plain || 2 * covered_.size() > covered_.n_positions())) {
             rows_.follow(covered_, team_);
         } else if (is_plain) {
             covered_.number_by_row(counts_);
-            rows_.refer(statistics_, covered_);
+            if (is_diagonal)
+                rows_.refer(statistics_, covered_);
+            else
+                rows_.refer_coupled(statistics_, covered_, params_, left_);
             rows_.add_up(covered_, team_);
         } else {
             covered_.renumber();
@@ -201,6 +208,7 @@ class Inducer {
     CoveredRows& covered_;
     SearchRows& rows_;
     std::vector<SearchMemory>& memories_;
+    const double* left_;
     InducedRule rule_;
 };
 
@@ -215,6 +223,9 @@ InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statis
 InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
                         const int32_t* counts, const RuleParams& params, ThreadTeam& team) {
     InducerMemory memory;
+    std::vector<int32_t> every(statistics.n_rows);
+    std::iota(every.begin(), every.end(), 0);
+    memory.note_changes(statistics, params, every.data(), statistics.n_rows);
     return induce_rule(columns, statistics, counts, params, team, memory);
 }
 

@@ -29,6 +29,7 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
     std::iota(every.begin(), every.end(), 0);
     std::vector<LearntRule> learnt(n_seeds);
     InducerMemory memory;
+    memory.note_changes(statistics, params, every.data(), training.n_rows);
     for (int64_t i = 0; i < n_seeds; ++i) {
         team.interrupt().check();
         params.seed = seeds[i];
@@ -48,6 +49,7 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
         for (double& score : rule.head) score *= training.learning_rate;
         add_head(scores, is_examplewise, rows.data(), n_covered, outputs, n_head, rule.head.data(),
                  team);
+        memory.note_changes(statistics, params, rows.data(), n_covered);
         rule.coverage = n_covered;
         std::vector<int32_t>().swap(rule.body.rows);
     }

@@ -75,37 +75,119 @@ void set_penalties(const RuleParams& params, const std::vector<int32_t>& bins, S
 }  // namespace
 
 double* SearchRows::own_values(int64_t n) {
-    const size_t size = static_cast<size_t>(n * width());
+    const size_t size = static_cast<size_t>(n * row_width());
     if (gathered_.size() < size) gathered_.resize(size);
     values = gathered_.data();
     draws = nullptr;  // the statistics are multiplied with them
     return gathered_.data();
 }
 
+double* SearchRows::own_left(int64_t n) {
+    gathered_left_.resize(n);
+    left = gathered_left_.data();
+    return gathered_left_.data();
+}
+
 void SearchRows::refer(const RuleStatistics& statistics, const CoveredRows& covered) {
     n_outputs = statistics.n_outputs;
-    vectors = 2;
-    is_coupled = false;
+    is_coupled = has_bounds = false;
     values = statistics.values;
     draws = covered.draws.data();
 }
 
-// Vectors and rows of tiles are summed apart, by all threads; the longest rows come first.
-void add_coupled(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
-                 double* vectors, double* triangle, ThreadTeam& team) {
+void SearchRows::refer_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
+                               const RuleParams& params, const double* left_of_rows) {
+    refer(statistics, covered);
+    is_coupled = has_bounds = true;
+    left = left_of_rows;
+    scale.resize(statistics.n_rows);
+    for (int32_t row : covered.rows) scale[row] = statistics.coupling[row] * draws[row];
+    l2.assign(block(), 0.0);
+    l1.assign(block(), 0.0);
+    std::fill_n(l2.begin(), n_outputs, params.l2_regularization);
+    std::fill_n(l1.begin(), n_outputs, params.l1_regularization);
+    if (static_cast<int64_t>(solution.size()) != block()) solution.assign(block(), 0.0);
+}
+
+namespace {
+
+// Parts of rows that are summed apart; it depends on how much there is to sum alone.
+int64_t count_parts(int64_t n_rows) {
+    constexpr int64_t kLeastRows = 64, kMostParts = 8;
+    return std::clamp<int64_t>(n_rows / kLeastRows, 1, kMostParts);
+}
+
+void add_vectors(const CoupledRows& rows, const int32_t* positions, int64_t n, double* sums) {
     const RuleKernels& kernels = rule_kernels();
-    const int64_t block = padded(rows.n_outputs), n_tile_rows = block / kSystems;
+    if (rows.left != nullptr)
+        kernels.add_bounded_rows(rows, positions, n, sums);
+    else
+        kernels.add_rows(rows.values, 2 * padded(rows.n_outputs), positions, n, rows.draws, sums);
+}
+
+// All sums of a few rows at a time, and in the end the sums of those: rows are read by one thread
+// only, the one that has changed or read them before.
+void add_by_rows(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
+                 double* vectors, double* triangle, ThreadTeam& team) {
+    const int64_t block = padded(rows.n_outputs), n_parts = count_parts(n);
+    const int64_t n_triangle = triangle_size(rows.n_outputs);
+    const int64_t n_vectors = (rows.left != nullptr ? 4 : 2) * block;
+    AlignedVector<double> sums(n_parts * (n_vectors + n_triangle));
+    auto add_part = [&](int64_t part, int) {
+        const int64_t begin = part * n / n_parts, end = (part + 1) * n / n_parts;
+        double* own = sums.data() + part * (n_vectors + n_triangle);
+        std::fill_n(own, n_vectors + n_triangle, 0.0);
+        add_vectors(rows, positions + begin, end - begin, own);
+        rule_kernels().add_triangle(rows, positions + begin, end - begin, 0, block / kSystems,
+                                    sign, own + n_vectors);
+    };
+    if (n * n_triangle / 32 >= kWorthThreads)
+        team.parallel_for(n_parts, add_part);
+    else
+        for (int64_t part = 0; part < n_parts; ++part) add_part(part, 0);
+    for (int64_t part = 0; part < n_parts; ++part) {
+        const double* own = sums.data() + part * (n_vectors + n_triangle);
+        for (int64_t i = 0; i < n_vectors; ++i) vectors[i] += own[i];
+        for (int64_t i = 0; i < n_triangle; ++i) triangle[i] += own[n_vectors + i];
+    }
+}
+
+// Vectors and rows of tiles are summed apart, by all threads; the longest rows come first.
+void add_by_tiles(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
+                  double* vectors, double* triangle, ThreadTeam& team) {
+    const int64_t n_tile_rows = padded(rows.n_outputs) / kSystems;
     auto add_part = [&](int64_t part, int) {
         const int64_t i = n_tile_rows - 1 - part;
         if (i >= 0)
-            kernels.add_triangle(rows, positions, n, i, i + 1, sign, triangle);
+            rule_kernels().add_triangle(rows, positions, n, i, i + 1, sign, triangle);
         else
-            kernels.add_rows(rows.values, rows.vectors * block, positions, n, nullptr, vectors);
+            add_vectors(rows, positions, n, vectors);
     };
     if (n * triangle_size(rows.n_outputs) / 32 >= kWorthThreads)
         team.parallel_for(n_tile_rows + 1, add_part);
     else
         for (int64_t part = 0; part <= n_tile_rows; ++part) add_part(part, 0);
+}
+
+}  // namespace
+
+void add_coupled(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
+                 double* vectors, double* triangle, ThreadTeam& team) {
+    constexpr int32_t kFewOutputs = 128;  // whose sums are small beside the rows
+    if (rows.n_outputs <= kFewOutputs)
+        add_by_rows(rows, positions, n, sign, vectors, triangle, team);
+    else
+        add_by_tiles(rows, positions, n, sign, vectors, triangle, team);
+}
+
+void InducerMemory::note_changes(const RuleStatistics& statistics, const RuleParams& params,
+                                 const int32_t* rows, int64_t n_rows) {
+    if (statistics.coupling == nullptr || statistics.n_outputs <= params.direct_max_outputs)
+        return;
+    left.resize(statistics.n_rows);
+    for (int64_t i = 0; i < n_rows; ++i)
+        left[rows[i]] = rule_kernels().share_below(statistics.gradient(rows[i]), statistics.block,
+                                                   statistics.coupling[rows[i]]);
 }
 
 void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign,
@@ -116,7 +198,7 @@ void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign
         add_coupled(coupled(), positions.data(), n, sign, sums_.data(), total_triangle.data(),
                     team);
     else
-        rule_kernels().add_rows(values, width(), positions.data(), n, draws, sums_.data());
+        rule_kernels().add_rows(values, row_width(), positions.data(), n, draws, sums_.data());
     for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums_[k];
 }
 
@@ -153,8 +235,7 @@ void SearchRows::multiply_solution() {
 void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covered,
                      const std::vector<int32_t>& outputs, SearchRows& out) {
     const int32_t n = out.n_outputs = count_outputs(statistics, outputs);
-    out.vectors = 2;
-    out.is_coupled = false;
+    out.is_coupled = out.has_bounds = false;
     const int64_t block = out.block();
     double* values = out.own_values(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
@@ -163,7 +244,7 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
         const double c = covered.draws[i];
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[covered.rows[i]];
-        double* row = values + i * out.width();
+        double* row = values + i * out.row_width();
         std::fill_n(row, 2 * block, 0.0);
         for (int32_t k = 0; k < n; ++k) {
             const double g = gradient[output_at(outputs, k)];
@@ -183,14 +264,16 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
     if (params.label_bins > 0)
         bins = bins_of_covered(statistics, covered, outputs, params, out.n_outputs);
     set_penalties(params, bins, out);
-    out.vectors = out.n_outputs > params.direct_max_outputs ? 4 : 2;
     out.is_coupled = true;
-    const int64_t block = out.block(), width = out.width();
+    out.has_bounds = out.n_outputs > params.direct_max_outputs;
+    const int64_t block = out.block(), width = out.row_width();
     if (params.label_bins > 0 || static_cast<int64_t>(out.solution.size()) != block)
         out.solution.assign(block, 0.0);
     double* values = out.own_values(covered.size());
+    double* left = out.has_bounds ? out.own_left(covered.size()) : nullptr;
+    if (left == nullptr) out.left = nullptr;
     out.scale.resize(covered.size());
-    const bool is_whole = outputs.empty() && params.label_bins == 0, has_bounds = out.vectors == 4;
+    const bool is_whole = outputs.empty() && params.label_bins == 0;
     auto gather_row = [&](int64_t i, double* chosen) {
         const double* gradient = statistics.gradient(covered.rows[i]);
         const double* diagonal = statistics.diagonal(covered.rows[i]);
@@ -205,7 +288,8 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
             }
             gradient = chosen;
         }
-        rule_kernels().weigh_row(gradient, block, times, coupling, has_bounds, values + i * width);
+        rule_kernels().weigh_row(gradient, block, times, values + i * width);
+        if (left != nullptr) left[i] = rule_kernels().share_below(gradient, block, coupling);
     };
     constexpr int64_t kRows = 64;
     const int64_t n_rows = covered.size(), n_blocks = (n_rows + kRows - 1) / kRows;

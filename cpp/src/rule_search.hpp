@@ -94,11 +94,12 @@ class LargestGain {
 // Vectors of outputs are padded with zeros.
 struct SearchRows {
     int32_t n_outputs = 0;
-    int32_t vectors = 2;
     bool is_coupled = false;
-    const double* values = nullptr;  // rows, one after the other
+    bool has_bounds = false;         // many coupled outputs: four sums instead of two
+    const double* values = nullptr;  // rows of (gradient, diagonal), one after the other
     const int32_t* draws = nullptr;  // by position: how often a row counts; null: once
-    AlignedVector<double> scale;     // (n,) coupled only
+    AlignedVector<double> scale;     // by position, coupled only
+    const double* left = nullptr;    // by position, as in CoupledRows; with bounds only
     AlignedVector<double> total, total_triangle;
     AlignedVector<double> dust;    // (n_outputs,) least curvature that counts
     AlignedVector<double> l2, l1;  // (n_outputs,) penalties
@@ -107,20 +108,25 @@ struct SearchRows {
     AlignedVector<double> solution, solution_product;
 
     int64_t block() const { return padded(n_outputs); }
-    int64_t width() const { return vectors * block(); }
-    CoupledRows coupled() const { return {n_outputs, vectors, values, scale.data()}; }
+    int64_t row_width() const { return 2 * block(); }
+    int64_t width() const { return (has_bounds ? 4 : 2) * block(); }  // of sums
+    CoupledRows coupled() const { return {n_outputs, values, scale.data(), draws, left}; }
     SystemTerms terms() const { return {n_outputs, l2.data(), l1.data(), dust.data()}; }
     // Makes room for the values of n rows.
     double* own_values(int64_t n);
-    // Takes the statistics as they are: all outputs, which do not depend on each other.
+    // Takes the statistics as they are, all outputs: if these do not depend on each other, or are
+    // so many that bounds are needed. `left` is by row.
     void refer(const RuleStatistics& statistics, const CoveredRows& covered);
+    void refer_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
+                       const RuleParams& params, const double* left);
+    double* own_left(int64_t n);
     // Adds the rows up; after a filter, subtracts those that were removed if they are fewer.
     void add_up(const CoveredRows& covered, ThreadTeam& team);
     void follow(const CoveredRows& covered, ThreadTeam& team);
     void multiply_solution();
 
   private:
-    AlignedVector<double> gathered_, sums_;
+    AlignedVector<double> gathered_, gathered_left_, sums_;
 
     void add_to_total(const std::vector<int32_t>& positions, double sign, ThreadTeam& team);
     void set_dust();
@@ -132,8 +138,8 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
 void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered,
                     const std::vector<int32_t>& outputs, const RuleParams& params,
                     ThreadTeam& team, SearchRows& out);
-// vectors += those of the rows at the given positions, triangle += sign * scale * gradient
-// gradient'.
+// vectors += those of the rows at the given positions (four if there are bounds, else two),
+// triangle += sign * scale * gradient gradient'.
 void add_coupled(const CoupledRows& rows, const int32_t* positions, int64_t n, double sign,
                  double* vectors, double* triangle, ThreadTeam& team);
 
@@ -234,6 +240,11 @@ struct InducerMemory {
     CoveredRows covered;
     SearchRows rows;
     std::vector<SearchMemory> threads;
+    AlignedVector<double> left;  // by row, where bounds are needed; see note_changes
+
+    // Brings what is kept about rows up to date with their statistics.
+    void note_changes(const RuleStatistics& statistics, const RuleParams& params,
+                      const int32_t* rows, int64_t n_rows);
 };
 
 InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,

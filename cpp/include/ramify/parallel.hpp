@@ -1,6 +1,9 @@
 // The one place that starts threads: a team that runs numbered blocks, and the flag that stops it.
 #pragma once
 
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <unistd.h>
 
 #include <atomic>
@@ -51,6 +54,32 @@ class Interrupt {
 inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
+#endif
+}
+
+// The processor that this thread is on; -1 where the system does not tell.
+inline int current_processor() {
+#ifdef __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+// Moves this thread to some other processor if it is on the given one. Schedulers tend to wake a
+// thread beside the one that called it, where the two take turns for milliseconds if every other
+// processor has something to do, however unimportant. Where it goes from there is left to them.
+inline void leave_processor(int processor) {
+#ifdef __linux__
+    if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor) return;
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(processor, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+    sched_setaffinity(0, sizeof allowed, &allowed);
+#else
+    (void)processor;
 #endif
 }
 
@@ -186,6 +215,7 @@ class ThreadTeam {
             state.n_blocks = n_blocks;
             for (Share& share : state.shares) share.n_taken.store(0);
             state.error = nullptr;
+            state.caller_processor.store(current_processor());
             state.is_open = true;
             ++state.generation;
         }
@@ -219,6 +249,7 @@ class ThreadTeam {
         std::vector<Share> shares;    // one per thread
         std::atomic<int> running{0};  // workers that take blocks
         std::atomic<uint64_t> generation{0};
+        std::atomic<int> caller_processor{-1};
         std::atomic<bool> closing{false};
         bool is_open = false;
         std::exception_ptr error;
@@ -251,6 +282,7 @@ class ThreadTeam {
         void work(int id) {
             uint64_t seen = 0;
             while (true) {
+                if (can_spin) leave_processor(caller_processor.load());
                 auto is_called = [&] { return closing.load() || generation.load() != seen; };
                 wait_briefly(is_called);
                 {
@@ -261,6 +293,7 @@ class ThreadTeam {
                     if (!is_open) continue;
                     ++running;
                 }
+                if (can_spin) leave_processor(caller_processor.load());
                 run_blocks(id);
                 std::lock_guard<std::mutex> lock(mutex);
                 if (--running == 0) done.notify_one();

@@ -26,20 +26,16 @@ inline int64_t triangle_entry(int64_t i, int64_t j) {
 // Numbers below the diagonal and on it, without any padding.
 inline int64_t packed_size(int64_t n) { return n * (n + 1) / 2; }
 
-// The statistics of some rows, one after the other: `vectors` blocks of padded(n_outputs) numbers,
-// the first of which is the gradient, the second the diagonal; the padding is 0.
-// scale * gradient gradient' is subtracted from the Hessian.
+// The statistics of some rows, one after the other: gradient and diagonal, each of
+// padded(n_outputs) numbers; the padding is 0. A row counts `draws` times, with a Hessian of
+// draws * diag(diagonal) - scale * gradient gradient'.
 struct CoupledRows {
     int32_t n_outputs = 0;
-    int32_t vectors = 2;  // 2 or more: gradient, diagonal, and what else the search sums
     const double* values = nullptr;
-    const double* scale = nullptr;
-};
-
-// Sums of such rows: vectors as in a row, and the triangle of the coupling.
-struct CoupledSums {
-    double* vectors = nullptr;
-    double* triangle = nullptr;
+    const double* scale = nullptr;   // by position
+    const int32_t* draws = nullptr;  // by position; null: once
+    // By position: left * diag(diagonal) is below the Hessian of a row that counts once.
+    const double* left = nullptr;
 };
 
 struct Penalty {
@@ -91,10 +87,15 @@ struct RuleKernels {
     // positions unless null. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
                      const int32_t* draws, double* sums);
-    // Writes the statistics (gradient, diagonal) of a row that was drawn `times` times. If
-    // `with_bounds`, two more vectors follow: a diagonal below its Hessian, and the Hessian's own.
-    void (*weigh_row)(const double* statistics, int64_t block, double times, double coupling,
-                      bool with_bounds, double* row);
+    // Four sums (padded outputs each) += gradient, diagonal, a diagonal below the Hessian, and the
+    // diagonal of the Hessian of the rows.
+    void (*add_bounded_rows)(const CoupledRows& rows, const int32_t* positions, int64_t n,
+                             double* sums);
+    // The share of its diagonal that is below the Hessian of a row: diag(diagonal) - coupling *
+    // gradient gradient'.
+    double (*share_below)(const double* statistics, int64_t block, double coupling);
+    // Writes the statistics (gradient, diagonal) of a row that was drawn `times` times.
+    void (*weigh_row)(const double* statistics, int64_t block, double times, double* row);
     // Rows [begin, end) of tiles of the triangle += sign * scale * gradient gradient'.
     void (*add_triangle)(const CoupledRows& rows, const int32_t* positions, int64_t n,
                          int64_t begin, int64_t end, double sign, double* triangle);
