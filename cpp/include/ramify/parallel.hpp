@@ -107,10 +107,12 @@ class WorkerPool {
     class Worker {
       public:
         Worker() : thread_([this] { work(); }) { thread_.detach(); }
-        void call(std::function<void()> job) {
+        // A job that was not begun yet is dropped: it is that of a team that is no more.
+        void call(std::function<void()>&& job, bool can_spin) {
             {
                 std::lock_guard<std::mutex> lock(mutex_);
-                job_ = std::move(job);
+                job_.swap(job);
+                can_spin_.store(can_spin);
                 has_job_.store(true);
             }
             wake_.notify_one();
@@ -120,7 +122,7 @@ class WorkerPool {
         void work() {
             while (true) {
                 std::function<void()> job;
-                look_briefly([this] { return has_job_.load(); });
+                if (can_spin_.load()) look_briefly([this] { return has_job_.load(); });
                 {
                     std::unique_lock<std::mutex> lock(mutex_);
                     wake_.wait(lock, [this] { return has_job_.load(); });
@@ -133,7 +135,7 @@ class WorkerPool {
         std::mutex mutex_;
         std::condition_variable wake_;
         std::function<void()> job_;
-        std::atomic<bool> has_job_{false};
+        std::atomic<bool> has_job_{false}, can_spin_{false};
         std::thread thread_;  // the last to be made: it uses all others
     };
 
@@ -150,11 +152,15 @@ class WorkerPool {
     // Throws std::system_error where the system refuses to start another thread.
     Worker* take() {
         std::lock_guard<std::mutex> lock(mutex_);
-        if (idle_.empty()) return new Worker;
+        if (idle_.empty()) {
+            idle_.reserve(++n_workers_);
+            return new Worker;
+        }
         Worker* const worker = idle_.back();
         idle_.pop_back();
         return worker;
     }
+    // There is room for all that were taken.
     void give_back(Worker* worker) {
         std::lock_guard<std::mutex> lock(mutex_);
         idle_.push_back(worker);
@@ -164,6 +170,7 @@ class WorkerPool {
     const pid_t process_ = getpid();
     std::mutex mutex_;
     std::vector<Worker*> idle_;
+    size_t n_workers_ = 0;
 };
 
 // Blocks are fixed by the caller, so that what is computed does not depend on the number of
@@ -174,23 +181,31 @@ class ThreadTeam {
     ThreadTeam(int n_threads, Interrupt& interrupt)
         : interrupt_(interrupt), state_(std::make_shared<State>()) {
         state_->can_spin = n_threads <= static_cast<int>(std::thread::hardware_concurrency());
+        state_->shares = std::vector<Share>(n_threads);
         workers_.reserve(n_threads);
+        jobs_.reserve(n_threads);
         try {
-            for (int id = 1; id < n_threads; ++id) workers_.push_back(pool_.take());
+            for (int id = 1; id < n_threads; ++id) {
+                jobs_.push_back([state = state_, id] { state->work(id); });
+                workers_.push_back(pool_.take());
+            }
         } catch (const std::system_error&) {
+        } catch (...) {
+            give_back();
+            throw;
         }
         n_threads_ = static_cast<int>(workers_.size()) + 1;
-        state_->shares = std::vector<Share>(n_threads_);
     }
-    // Waits for nobody: workers that sleep find out when they wake up.
+    // Waits for nobody: workers that sleep find out when they wake up. Those that have not left
+    // this team yet may be called by the next one already, so that there are never more of them
+    // than one team needs.
     ~ThreadTeam() {
-        if (!has_begun_)
-            for (WorkerPool::Worker* worker : workers_) pool_.give_back(worker);
         {
             std::lock_guard<std::mutex> lock(state_->mutex);
             state_->closing = true;
         }
         state_->wake.notify_all();
+        give_back();
     }
     ThreadTeam(const ThreadTeam&) = delete;
     ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -246,7 +261,7 @@ class ThreadTeam {
         const std::function<void(int64_t, int)>* body = nullptr;
         Interrupt* interrupt = nullptr;
         int64_t n_blocks = 0;
-        std::vector<Share> shares;    // one per thread
+        std::vector<Share> shares;    // one per thread that was asked for
         std::atomic<int> running{0};  // workers that take blocks
         std::atomic<uint64_t> generation{0};
         std::atomic<int> caller_processor{-1};
@@ -301,15 +316,14 @@ class ThreadTeam {
         }
     };
 
+    // Nothing here is in want of memory: a body must not outlive the call that brought it.
     void begin() {
         has_begun_ = true;
-        for (int id = 1; id < n_threads_; ++id) {
-            WorkerPool::Worker* const worker = workers_[id - 1];
-            worker->call([state = state_, id, worker, &pool = pool_] {
-                state->work(id);
-                pool.give_back(worker);
-            });
-        }
+        for (size_t i = 0; i < workers_.size(); ++i)
+            workers_[i]->call(std::move(jobs_[i]), state_->can_spin);
+    }
+    void give_back() {
+        for (WorkerPool::Worker* worker : workers_) pool_.give_back(worker);
     }
 
     Interrupt& interrupt_;
@@ -318,6 +332,7 @@ class ThreadTeam {
     int n_threads_ = 1;
     bool has_begun_ = false;
     std::vector<WorkerPool::Worker*> workers_;
+    std::vector<std::function<void()>> jobs_;  // one per worker
 };
 
 }  // namespace ramify
