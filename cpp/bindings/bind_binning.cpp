@@ -102,6 +102,11 @@ void def_two_values(nb::module_& module) {
                "List the rows that do not have the common value of a feature; count them.");
 }
 
+void count(const Vector<int32_t>& indices, OutVector<int64_t> counts) {
+    require_range(indices, 0, length(counts), "indices");
+    count_entries(indices.data(), length(indices), length(counts), counts.data());
+}
+
 template <typename Code>
 void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
            const Vector<int32_t>& place, const Vector<uint32_t>& code,
@@ -145,6 +150,8 @@ void def_split(nb::module_& module) {
 }  // namespace
 
 void init_binning(nb::module_& module) {
+    module.def("count_entries", &count, nb::arg("indices").noconvert(),
+               nb::arg("counts").noconvert(), "Count how often each number is among the indices.");
     def_split<uint8_t>(module);
     def_split<uint32_t>(module);
     def_two_values<float>(module);

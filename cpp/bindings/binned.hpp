@@ -131,23 +131,36 @@ class Binned {
                 view_.n_bins(feature) <= 2 && sparse_default_.data()[slot] != kMissingU32;
         }
         const int32_t* slots = sparse_slot_.data();
-        for (int64_t row = 0; row < view_.n_rows; ++row) {
-            if (row % 4096 == 0) interrupt.check();
-            for (int64_t e = sparse_indptr_.data()[row]; e < sparse_indptr_.data()[row + 1]; ++e) {
-                require(e == sparse_indptr_.data()[row] || slots[e] > slots[e - 1],
-                        "sparse_slot must rise within a row");
-                const uint32_t code = sparse_code_.data()[e];
-                if (code == kMissingU32) is_two_valued_[sparse_features_.data()[slots[e]]] = 0;
-                require(is_bin(slots[e], code) && code != sparse_default_.data()[slots[e]],
-                        "a sparse code is not one of its feature's bins, or is its default");
-            }
-        }
+        std::vector<uint32_t> limits(n_sparse);
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            limits[slot] = static_cast<uint32_t>(
+                std::min<int64_t>(view_.n_bins(sparse_features_.data()[slot]), kMissingU32));
+        std::vector<uint8_t> has_missing(n_sparse, 0);
+        interrupt.check();
+        if (!are_lists_sound({view_.n_rows, sparse_indptr_.data(), slots, sparse_code_.data(),
+                              limits.data(), sparse_default_.data()},
+                             has_missing.data()))
+            refuse_lists();
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            if (has_missing[slot]) is_two_valued_[sparse_features_.data()[slot]] = 0;
         view_.n_sparse = static_cast<int32_t>(n_sparse);
         view_.sparse_features = sparse_features_.data();
         view_.sparse_default = sparse_default_.data();
         view_.sparse_indptr = sparse_indptr_.data();
         view_.sparse_slot = slots;
         view_.sparse_code = sparse_code_.data();
+    }
+
+    // Says what is wrong with them.
+    void refuse_lists() const {
+        const int32_t* slots = sparse_slot_.data();
+        for (int64_t row = 0; row < view_.n_rows; ++row) {
+            const int64_t begin = sparse_indptr_.data()[row];
+            for (int64_t e = begin + 1; e < sparse_indptr_.data()[row + 1]; ++e)
+                require(slots[e] > slots[e - 1], "sparse_slot must rise within a row");
+        }
+        throw std::invalid_argument(
+            "a sparse code is not one of its feature's bins, or is its default");
     }
 
     Vector<uint8_t> is_categorical_;

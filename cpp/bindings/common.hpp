@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "ramify/checks.hpp"
 #include "ramify/parallel.hpp"
 
 namespace nb = nanobind;
@@ -53,6 +54,7 @@ void require_length(const T& array, int64_t expected, const char* name) {
 template <typename T>
 void require_range(const Vector<T>& array, int64_t low, int64_t high, const char* name) {
     const T* values = array.data();
+    if (are_in_range(values, length(array), low, high)) return;
     for (int64_t i = 0; i < length(array); ++i) {
         const int64_t value = static_cast<int64_t>(values[i]);
         if (value >= low && value < high) continue;

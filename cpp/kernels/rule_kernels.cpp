@@ -42,11 +42,27 @@ inline double sum_of(double8 v) {
 }  // namespace
 
 const RuleKernels& rule_kernels() {
-    static const RuleKernels table = {
-        add_rows, add_bounded_rows, share_below, weigh_row,           add_triangle,           add_products, diagonal_gains,
-        any_gain_above,  scan_gains,          enter_system,           solve_batch,  note_residual,
-        quadratic_forms, symmetric_product,   set_gradient_system,    left_to_gain, scaled_square,
-        masked_dot,      logistic_statistics, examplewise_statistics, solve};
+    static const RuleKernels table = {add_rows,
+                                      add_bounded_rows,
+                                      share_below,
+                                      weigh_row,
+                                      add_triangle,
+                                      add_products,
+                                      diagonal_gains,
+                                      any_gain_above,
+                                      scan_gains,
+                                      enter_system,
+                                      solve_batch,
+                                      note_residual,
+                                      quadratic_forms,
+                                      symmetric_product,
+                                      set_gradient_system,
+                                      left_to_gain,
+                                      scaled_square,
+                                      masked_dot,
+                                      logistic_statistics,
+                                      examplewise_statistics,
+                                      solve};
     return table;
 }
 

@@ -92,7 +92,8 @@ void add_bounded_of(const CoupledRows& rows, const int32_t* positions, int64_t n
     const int64_t block = padded(rows.n_outputs);
     double8 sum[4][Vectors];
     for (int s = 0; s < 4; ++s)
-        for (int v = 0; v < Vectors; ++v) sum[s][v] = load8(sums + s * block + first + v * kSystems);
+        for (int v = 0; v < Vectors; ++v)
+            sum[s][v] = load8(sums + s * block + first + v * kSystems);
     for (int64_t r = 0; r < n; ++r) {
         const double* row = rows.values + positions[r] * 2 * block + first;
         const double8 times = all8(times_of(rows, positions[r]));
@@ -107,7 +108,8 @@ void add_bounded_of(const CoupledRows& rows, const int32_t* positions, int64_t n
         }
     }
     for (int s = 0; s < 4; ++s)
-        for (int v = 0; v < Vectors; ++v) store8(sums + s * block + first + v * kSystems, sum[s][v]);
+        for (int v = 0; v < Vectors; ++v)
+            store8(sums + s * block + first + v * kSystems, sum[s][v]);
 }
 
 void add_bounded_rows(const CoupledRows& rows, const int32_t* positions, int64_t n, double* sums) {

@@ -119,7 +119,8 @@ class DirectScorer {
             RowSpan span = spans_[s++];
             while (s < last && spans_[s].positions == span.positions + span.n)
                 span.n += spans_[s++].n;
-            kernels_.add_rows(rows_.values, rows_.row_width(), span.positions, span.n, nullptr, sums);
+            kernels_.add_rows(rows_.values, rows_.row_width(), span.positions, span.n, nullptr,
+                              sums);
             kernels_.add_triangle(rows_.coupled(), span.positions, span.n, 0, block_ / kSystems,
                                   1.0, sums + 2 * block_);
         }

@@ -66,7 +66,8 @@ class DiagonalScorer {
 
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(const int32_t* positions, int64_t n) {
-        kernels_.add_rows(rows_.values, rows_.row_width(), positions, n, rows_.draws, sums_.data());
+        kernels_.add_rows(rows_.values, rows_.row_width(), positions, n, rows_.draws,
+                          sums_.data());
     }
     // Gains of complete and single-output heads are found up to a small error first, and exactly
     // where they may be the largest. Other heads choose their outputs at every cut.

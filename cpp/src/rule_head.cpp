@@ -45,8 +45,8 @@ double solve_coupled(const RuleStatistics& statistics, const int32_t* rows, int6
                      double* head) {
     AlignedVector<double> sums(2 * padded(n), 0.0), triangle(triangle_size(n), 0.0);
     if (outputs == nullptr)
-        add_coupled({n, statistics.values, statistics.coupling, nullptr, nullptr}, rows, n_rows, 1.0, sums.data(),
-                    triangle.data(), team);
+        add_coupled({n, statistics.values, statistics.coupling, nullptr, nullptr}, rows, n_rows,
+                    1.0, sums.data(), triangle.data(), team);
     else
         add_gathered(statistics, rows, n_rows, outputs, n, sums.data(), triangle.data(), team);
     const AlignedVector<double> l2(n, params.l2_regularization), l1(n, params.l1_regularization);

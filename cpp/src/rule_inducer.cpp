@@ -97,9 +97,10 @@ class Inducer {
         const bool is_diagonal = statistics_.coupling == nullptr || chooses_outputs() || n == 1;
         const bool is_new =
             rule_.conditions.empty() || has_just_chosen() || params_.label_bins > 0;
-        const bool is_plain = rule_.outputs.empty() && params_.label_bins == 0 &&
-                              (statistics_.coupling == nullptr ||
-                               (!is_diagonal && static_cast<int64_t>(n) > params_.direct_max_outputs));
+        const bool is_plain =
+            rule_.outputs.empty() && params_.label_bins == 0 &&
+            (statistics_.coupling == nullptr ||
+             (!is_diagonal && static_cast<int64_t>(n) > params_.direct_max_outputs));
         if (!is_new && (is_plain || 2 * covered_.size() > covered_.n_positions())) {
             rows_.follow(covered_, team_);
         } else if (is_plain) {

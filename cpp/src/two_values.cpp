@@ -101,6 +101,11 @@ int64_t list_uncommon(const ListTask<T>& task) {
     return n;
 }
 
+void count_entries(const int32_t* indices, int64_t n_indices, int64_t n, int64_t* counts) {
+    std::fill_n(counts, n, 0);
+    for (int64_t i = 0; i < n_indices; ++i) ++counts[indices[i]];
+}
+
 template <typename Code>
 void split_entries(const SplitTask<Code>& task) {
     int64_t n = 0;

@@ -188,6 +188,7 @@ def find_two_values(
     n_high: NDArray[np.int64],
     n_threads: int,
 ) -> None: ...
+def count_entries(indices: NDArray[np.int32], counts: NDArray[np.int64]) -> None: ...
 def split_entries(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

@@ -52,6 +52,9 @@ struct ListTask {
 template <typename T>
 int64_t list_uncommon(const ListTask<T>& task);
 
+// counts (n,) = how many of the indices, all below n, are each number.
+void count_entries(const int32_t* indices, int64_t n_indices, int64_t n, int64_t* counts);
+
 // Entries of a sparse matrix by row (CSR), each of which has the code of its feature.
 template <typename Code>
 struct SplitTask {

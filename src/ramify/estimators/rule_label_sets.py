@@ -52,7 +52,11 @@ class KnownLabelSets:
 
 def label_signs(targets: Targets) -> NDArray[np.float64]:
     """Turn 0 and 1 into -1 and +1, dense."""
-    return 2.0 * targets.dense_values() - 1.0
+    values = targets.dense_values()
+    signs = values if targets.schema.is_sparse else values.copy()  # a copy already
+    signs *= 2.0
+    signs -= 1.0
+    return signs
 
 
 def training_label_sets(
@@ -87,12 +91,11 @@ def training_label_sets(
         if not counts[is_known].all():
             sets = np.where(counts, sets, _likeliest(score(), targets.schema))
         sets = sets[is_known]
-    packed = np.packbits(sets, axis=1)
+    packed = np.ascontiguousarray(np.packbits(sets, axis=1))
     keys = packed.view(f"V{packed.shape[1]}")[:, 0].tolist()  # a bytes object per row
-    first: dict[bytes, int] = {}
-    for row, key in enumerate(keys):
-        first.setdefault(key, row)
-    return np.asarray(sets[list(first.values())])
+    # The last of equals stays in a dict, so that rows go backwards.
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1)))
+    return np.asarray(sets[sorted(first.values())])
 
 
 def _counted(

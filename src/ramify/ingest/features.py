@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from operator import is_not
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -84,12 +87,20 @@ class FeatureSchema:
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
         """Whether each feature is categorical, of shape (n_features,)."""
+        if not self._has_categories:
+            return np.zeros(self.n_features, dtype=np.bool_)
         return np.array([c is not None for c in self.categories], dtype=np.bool_)
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
         """Number of categories of each feature, 0 for numeric ones, of shape (n_features,)."""
+        if not self._has_categories:
+            return np.zeros(self.n_features, dtype=np.int32)
         return np.array([0 if c is None else c.size for c in self.categories], dtype=np.int32)
+
+    @cached_property
+    def _has_categories(self) -> bool:
+        return any(map(is_not, self.categories, repeat(None)))
 
     @classmethod
     def fit(
@@ -162,6 +173,8 @@ class FeatureSchema:
         return describe_column(name, position, "X")
 
     def _categorical_items(self) -> list[tuple[int, NDArray[Any]]]:
+        if not self._has_categories:
+            return []
         return [(j, c) for j, c in enumerate(self.categories) if c is not None]
 
     def _encode_dense(self, table: DenseTable) -> EncodedX:

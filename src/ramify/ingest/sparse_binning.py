@@ -126,7 +126,9 @@ def _bin_alike(
     value = float(encoded.data[0]) if encoded.nnz else 1.0
     if value == 0.0 or not (encoded.data == value).all() or (categories != NUMERIC).any():
         return None
-    n_stored = np.bincount(encoded.indices, minlength=n_features)
+    indices = encoded.indices.astype(np.int32, copy=False)
+    n_stored = np.empty(n_features, np.int64)
+    _core.count_entries(indices, n_stored)
     n_bins = 1 + ((n_stored > 0) & (n_stored < n_rows))
     code = (n_bins - 1) * (value > 0)  # of the stored value
     zero_code = n_bins - 1 - code
@@ -153,7 +155,7 @@ def _bin_alike(
     slots, codes = np.empty(n_listed, np.int32), np.empty(n_listed, np.uint32)
     _core.split_entries(
         encoded.indptr.astype(np.int64),
-        encoded.indices.astype(np.int32, copy=False),
+        indices,
         place.astype(np.int32),
         code.astype(np.uint32),
         indptr,
