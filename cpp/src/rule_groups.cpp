@@ -1,43 +1,57 @@
 // Groups of covered rows by the value of one feature.
-#include <numeric>
-
 #include "rule_search.hpp"
 
 namespace ramify {
 
 void CoveredRows::cover(const int32_t* counts, int64_t n_rows) {
     rows.resize(n_rows);
-    draws.resize(n_rows);
     place.resize(n_rows);
     int32_t n = 0;
-    for (int64_t row = 0; row < n_rows; ++row) {
+    for (int32_t row = 0; row < static_cast<int32_t>(n_rows); ++row) {
         const bool is_drawn = counts[row] > 0;
-        rows[n] = static_cast<int32_t>(row);
-        draws[n] = counts[row];
-        place[row] = is_drawn ? n : -1;
+        rows[n] = row;
+        place[row] = is_drawn ? row : -1;
         n += is_drawn;
     }
     rows.resize(n);
-    draws.resize(n);
-    positions.resize(n);
-    std::iota(positions.begin(), positions.end(), 0);
+    positions = rows;
+    draws.assign(counts, counts + n_rows);
 }
 
+// Which rows are kept can hardly be foreseen: there is no branch on it.
 void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condition) {
-    std::vector<int32_t> kept = rows;
-    columns.filter(condition, kept);
-    removed.clear();
-    size_t next = 0;
-    for (size_t i = 0; i < rows.size(); ++i) {
-        if (next < kept.size() && kept[next] == rows[i]) {
-            positions[next++] = positions[i];
-            continue;
+    const int32_t feature = condition.feature;
+    removed.resize(rows.size());
+    size_t n_kept = 0, n_removed = 0;
+    auto divide = [&](auto is_kept_row) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const int32_t row = rows[i], position = positions[i];
+            const bool is_kept = is_kept_row(row);
+            rows[n_kept] = row;
+            positions[n_kept] = position;
+            removed[n_removed] = position;
+            place[row] = is_kept ? position : -1;
+            n_kept += is_kept;
+            n_removed += !is_kept;
         }
-        removed.push_back(positions[i]);
-        place[rows[i]] = -1;
+    };
+    if (columns.is_sparse(feature)) {
+        // Only rows that are listed are not as all others are: these are marked.
+        const bool others = RuleColumns::satisfies(condition, columns.default_code(feature));
+        constexpr int32_t kMark = -2;
+        columns.for_listed(feature, [&](int32_t row, uint32_t code) {
+            const bool is_other = RuleColumns::satisfies(condition, code) != others;
+            place[row] = is_other && place[row] >= 0 ? kMark : place[row];
+        });
+        divide([&](int32_t row) { return (place[row] == kMark) != others; });
+    } else {
+        columns.read(feature, [&](auto code_of) {
+            divide([&](int32_t row) { return RuleColumns::satisfies(condition, code_of(row)); });
+        });
     }
-    rows = std::move(kept);
-    positions.resize(rows.size());
+    rows.resize(n_kept);
+    positions.resize(n_kept);
+    removed.resize(n_removed);
 }
 
 void CoveredRows::renumber() {
@@ -47,12 +61,6 @@ void CoveredRows::renumber() {
         positions[i] = place[rows[i]] = static_cast<int32_t>(i);
     }
     draws = std::move(kept_draws);
-}
-
-void CoveredRows::number_by_row(const int32_t* counts) {
-    draws.assign(counts, counts + place.size());
-    positions = rows;
-    for (int32_t row : rows) place[row] = row;
 }
 
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {

@@ -61,7 +61,6 @@ class Inducer {
           statistics_(statistics),
           params_(params),
           team_(team),
-          counts_(counts),
           covered_(memory.covered),
           rows_(memory.rows),
           memories_(memory.threads),
@@ -104,7 +103,6 @@ class Inducer {
         if (!is_new && (is_plain || 2 * covered_.size() > covered_.n_positions())) {
             rows_.follow(covered_, team_);
         } else if (is_plain) {
-            covered_.number_by_row(counts_);
             if (is_diagonal)
                 rows_.refer(statistics_, covered_);
             else
@@ -205,7 +203,6 @@ class Inducer {
     const RuleStatistics& statistics_;
     const RuleParams& params_;
     ThreadTeam& team_;
-    const int32_t* counts_;
     CoveredRows& covered_;
     SearchRows& rows_;
     std::vector<SearchMemory>& memories_;

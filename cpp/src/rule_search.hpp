@@ -13,7 +13,7 @@
 namespace ramify {
 
 // The rows of the sample that the rule covers so far. A position is the place of a row among those
-// whose statistics were gathered last, which may have been more.
+// whose statistics were gathered last, which may have been more, or among all rows.
 struct CoveredRows {
     std::vector<int32_t> rows;       // (n,) ascending
     std::vector<int32_t> positions;  // (n,)
@@ -21,10 +21,10 @@ struct CoveredRows {
     std::vector<int32_t> place;      // (n_rows,) position of a row, -1 if it is not covered
     std::vector<int32_t> removed;    // positions that the last filter took away
 
-    void cover(const int32_t* counts, int64_t n_rows);  // rows with a positive count
+    // Rows with a positive count, which are their positions.
+    void cover(const int32_t* counts, int64_t n_rows);
     void filter(const RuleColumns& columns, const RuleCondition& condition);
-    void renumber();                            // positions are 0, 1, ... again
-    void number_by_row(const int32_t* counts);  // positions are rows
+    void renumber();  // positions are 0, 1, ...
     int64_t size() const { return static_cast<int64_t>(rows.size()); }
     int64_t n_positions() const { return static_cast<int64_t>(draws.size()); }
 };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "ramify/aligned.hpp"
 #include "ramify/data.hpp"
 #include "ramify/parallel.hpp"
 
@@ -77,7 +78,13 @@ class RuleColumns {
     template <typename Take>
     void for_listed(int32_t feature, Take&& take) const {
         const int32_t slot = -1 - slot_[feature];
-        for (int64_t e = offsets_[slot]; e < offsets_[slot + 1]; ++e) take(rows_[e], codes_[e]);
+        const int64_t begin = offsets_[slot], end = offsets_[slot + 1];
+        if (!codes_.empty()) {
+            for (int64_t e = begin; e < end; ++e) take(rows_[e], codes_[e]);
+            return;
+        }
+        const uint32_t code = 1 - binned_.sparse_default[slot];
+        for (int64_t e = begin; e < end; ++e) take(rows_[e], code);
     }
     int64_t n_listed(int32_t feature) const {
         const int32_t slot = -1 - slot_[feature];
@@ -105,6 +112,7 @@ class RuleColumns {
     }
     // Keeps the rows (ascending) that satisfy the condition.
     void filter(const RuleCondition& condition, std::vector<int32_t>& rows) const;
+    static bool satisfies(const RuleCondition& condition, uint32_t code);
     // All rows that satisfy all conditions, ascending.
     std::vector<int32_t> covered(const std::vector<RuleCondition>& conditions) const;
 
@@ -112,8 +120,8 @@ class RuleColumns {
     BinnedView binned_;
     std::vector<int32_t> slot_;  // (n_features,) place among the dense, or -1 - place if sparse
     std::vector<int64_t> offsets_;
-    std::vector<int32_t> rows_;
-    std::vector<uint32_t> codes_;
+    AlignedVector<int32_t> rows_;
+    AlignedVector<uint32_t> codes_;  // empty if all sparse features have two values
 };
 
 // Alg. 3: refines a rule greedily on the rows with a positive count.
