@@ -113,6 +113,22 @@ void quadratic_forms(int32_t n, const SystemBatch& batch, int s, double* residua
     std::memcpy(forms, &form, sizeof form);
 }
 
+// The sums of 8 vectors, side by side.
+inline double8 sums_of(const double8* v) {
+    typedef int64_t long8 __attribute__((vector_size(64)));
+    const long8 even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
+    const long8 pairs = {0, 1, 8, 9, 4, 5, 12, 13}, other_pairs = {2, 3, 10, 11, 6, 7, 14, 15};
+    const long8 low = {0, 1, 2, 3, 8, 9, 10, 11}, high = {4, 5, 6, 7, 12, 13, 14, 15};
+    double8 two[4], four[2];
+    for (int i = 0; i < 4; ++i)
+        two[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) +
+                 __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
+    for (int i = 0; i < 2; ++i)
+        four[i] = __builtin_shuffle(two[2 * i], two[2 * i + 1], pairs) +
+                  __builtin_shuffle(two[2 * i], two[2 * i + 1], other_pairs);
+    return __builtin_shuffle(four[0], four[1], low) + __builtin_shuffle(four[0], four[1], high);
+}
+
 void symmetric_product(const double* triangle, int32_t n, const double* x, double* y) {
     const int64_t n_tiles = padded(n) / kSystems;
     std::memset(y, 0, n_tiles * kSystems * sizeof(double));
@@ -122,19 +138,23 @@ void symmetric_product(const double* triangle, int32_t n, const double* x, doubl
         double8 lines[kSystems] = {};
         for (int64_t j = 0; j < i; ++j, tile += kSystems * kSystems) {
             const double8 xj = load8(x + j * kSystems);
-            double8 columns = load8(y + j * kSystems);
-            for (int line = 0; line < kSystems; ++line) {
+            double8 columns = load8(y + j * kSystems), odd_columns = all8(0.0);
+            for (int line = 0; line < kSystems; line += 2) {
                 const double8 a = load8(tile + line * kSystems);
+                const double8 b = load8(tile + (line + 1) * kSystems);
                 lines[line] += a * xj;
+                lines[line + 1] += b * xj;
                 columns += a * all8(xi[line]);
+                odd_columns += b * all8(xi[line + 1]);
             }
-            store8(y + j * kSystems, columns);
+            store8(y + j * kSystems, columns + odd_columns);
         }
-        double8 own = load8(y + i * kSystems);
-        for (int line = 0; line < kSystems; ++line)
+        double8 own = load8(y + i * kSystems) + sums_of(lines), odd_own = all8(0.0);
+        for (int line = 0; line < kSystems; line += 2) {
             own += load8(tile + line * kSystems) * all8(xi[line]);
-        for (int line = 0; line < kSystems; ++line) own[line] += sum_of(lines[line]);
-        store8(y + i * kSystems, own);
+            odd_own += load8(tile + (line + 1) * kSystems) * all8(xi[line + 1]);
+        }
+        store8(y + i * kSystems, own + odd_own);
         tile += kSystems * kSystems;
     }
 }
@@ -231,4 +251,34 @@ double masked_dot(const double* direction, const double* inverse, double* produc
         sum += load8(direction + k) * p;
     }
     return sum_of(sum);
+}
+
+// r = -g - A x where an output counts; returns the gain of x.
+double start_gradients(const GradientSystem& system, const double* product, int64_t block,
+                       const double* x, double* residual) {
+    double8 gain = all8(0.0);
+    const double8 zero = all8(0.0);
+    for (int64_t k = 0; k < block; k += kSystems) {
+        const auto counts = load8(system.inverse + k) > zero;
+        const double8 g = load8(system.gradient + k);
+        const double8 r = counts ? -g - load8(product + k) : zero;
+        store8(residual + k, r);
+        gain += load8(x + k) * (r - g);
+    }
+    return sum_of(gain);
+}
+
+void next_direction(const double* residual, const double* inverse, double beta, int64_t block,
+                    double* direction) {
+    for (int64_t k = 0; k < block; k += kSystems)
+        store8(direction + k, load8(inverse + k) * load8(residual + k) +
+                                  all8(beta) * load8(direction + k));
+}
+
+void step_along(const double* direction, const double* product, double length, int64_t block,
+                double* x, double* residual) {
+    for (int64_t k = 0; k < block; k += kSystems) {
+        store8(x + k, load8(x + k) + all8(length) * load8(direction + k));
+        store8(residual + k, load8(residual + k) - all8(length) * load8(product + k));
+    }
 }

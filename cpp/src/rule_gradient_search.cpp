@@ -67,6 +67,7 @@ class GradientScorer {
         n_rows_ += n;
     }
     void scan(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known) {
+        is_only_cut_ = n == 1;
         scan_cuts(groups, first, n, step, known, *this);
     }
     void set_known() {
@@ -111,10 +112,10 @@ class GradientScorer {
 
     // False if no output has a gradient.
     bool set_system() {
-        return kernels_.set_gradient_system({diagonal_, bound_, inverse_, gradient_},
-                                            rows_.terms(), sums_.data(),
+        return kernels_.set_gradient_system(system(), rows_.terms(), sums_.data(),
                                             is_complement_ ? total_.data() : nullptr);
     }
+    GradientSystem system() const { return {diagonal_, bound_, inverse_, gradient_}; }
 
     // Bounds the gain from the head of the rule as it is, and from none.
     bool may_win() {
@@ -133,7 +134,12 @@ class GradientScorer {
         return gain + left_to_gain() > least_gain;
     }
 
-    bool is_by_rows() const { return n_rows_ < n_ / 2; }
+    // The sum of a few rows is never worth a triangle. That of more is, unless few products are
+    // wanted, as for a feature with one cut: how many depends on this system alone.
+    bool is_by_rows() const {
+        constexpr int kFewProducts = 5;
+        return n_rows_ < n_ / 2 || (is_only_cut_ && n_products_ <= kFewProducts);
+    }
 
     void fill_triangle() {
         if (n_in_triangle_ == 0) triangle_.assign(triangle_size(n_), 0.0);
@@ -145,6 +151,7 @@ class GradientScorer {
 
     // y = A x.
     void multiply(const double* x, double* y) {
+        ++n_products_;
         if (is_by_rows()) {
             std::fill_n(y, block_, 0.0);
             for (const RowSpan& span : spans_)
@@ -168,28 +175,22 @@ class GradientScorer {
     bool solve(double* start, double& gain) {
         const double least_gain = least();
         gain = 0.0;
+        n_products_ = 0;
         for (int32_t k = 0; k < n_; ++k) x_[k] = inverse_[k] > 0.0 ? start[k] : 0.0;
         multiply(x_, product_);
-        for (int32_t k = 0; k < n_; ++k) {
-            residual_[k] = inverse_[k] > 0.0 ? -gradient_[k] - product_[k] : 0.0;
-            gain += x_[k] * (residual_[k] - gradient_[k]);
-        }
+        gain = kernels_.start_gradients(system(), product_, block_, x_, residual_);
         double last = 0.0;
         for (int32_t step = 0; step < 4 * n_ + 50; ++step) {
             if (gain + left_to_gain() <= least_gain) return false;
             const double slope = kernels_.scaled_square(residual_, inverse_, block_);
             if (slope <= kTolerance * std::fabs(gain)) break;
             const double beta = step == 0 ? 0.0 : slope / last;
-            for (int32_t k = 0; k < n_; ++k)
-                direction_[k] = inverse_[k] * residual_[k] + beta * direction_[k];
+            kernels_.next_direction(residual_, inverse_, beta, block_, direction_);
             multiply(direction_, product_);
             const double curvature = kernels_.masked_dot(direction_, inverse_, product_, block_);
             if (!(curvature > 0.0)) break;
             const double length = slope / curvature;
-            for (int32_t k = 0; k < n_; ++k) {
-                x_[k] += length * direction_[k];
-                residual_[k] -= length * product_[k];
-            }
+            kernels_.step_along(direction_, product_, length, block_, x_, residual_);
             gain += length * slope;
             last = slope;
         }
@@ -207,6 +208,8 @@ class GradientScorer {
     bool is_complement_ = false, has_head_ = false;
     int64_t n_rows_ = 0;
     size_t n_in_triangle_ = 0;  // spans
+    bool is_only_cut_ = false;
+    int n_products_ = 0;  // for the system at hand
     AlignedVector<double>&sums_, &triangle_, &total_, &own_total_triangle_;
     const double* total_triangle_;
     AlignedVector<double>& vectors_;

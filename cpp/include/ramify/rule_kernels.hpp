@@ -141,6 +141,15 @@ struct RuleKernels {
     // Sets the product to 0 where the inverse is, and returns its product with the direction.
     double (*masked_dot)(const double* direction, const double* inverse, double* product,
                          int64_t block);
+    // Conjugate gradients: r = -g - product, with product = A x, where an output is not left out;
+    // returns the gain of x. Then direction = r / own diagonal + beta * direction, and a step
+    // along it. Vectors are padded.
+    double (*start_gradients)(const GradientSystem& system, const double* product, int64_t block,
+                              const double* x, double* residual);
+    void (*next_direction)(const double* residual, const double* inverse, double beta,
+                           int64_t block, double* direction);
+    void (*step_along)(const double* direction, const double* product, double length,
+                       int64_t block, double* x, double* residual);
     // Derivatives of n labels (-1 and +1) by their scores, after `added` was added to these
     // (unless null): of (6), each by itself, or of (7), all of them together.
     void (*logistic_statistics)(const double* labels, double* scores, const double* added,
