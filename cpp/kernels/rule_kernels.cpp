@@ -59,7 +59,11 @@ const RuleKernels& rule_kernels() {
                                       set_gradient_system,
                                       left_to_gain,
                                       scaled_square,
-                                      masked_dot, start_gradients, next_direction, step_along, logistic_statistics,
+                                      masked_dot,
+                                      start_gradients,
+                                      next_direction,
+                                      step_along,
+                                      logistic_statistics,
                                       examplewise_statistics,
                                       solve};
     return table;

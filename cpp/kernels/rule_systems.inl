@@ -271,8 +271,8 @@ double start_gradients(const GradientSystem& system, const double* product, int6
 void next_direction(const double* residual, const double* inverse, double beta, int64_t block,
                     double* direction) {
     for (int64_t k = 0; k < block; k += kSystems)
-        store8(direction + k, load8(inverse + k) * load8(residual + k) +
-                                  all8(beta) * load8(direction + k));
+        store8(direction + k,
+               load8(inverse + k) * load8(residual + k) + all8(beta) * load8(direction + k));
 }
 
 void step_along(const double* direction, const double* product, double length, int64_t block,

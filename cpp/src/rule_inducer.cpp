@@ -146,7 +146,7 @@ class Inducer {
             search_feature(search, shared, features[i], memories_[thread], found[i]);
         };
         const int64_t n_features = static_cast<int64_t>(features.size());
-        const int64_t least = search == Search::diagonal ? kWorthWaking : kWorthThreads;
+        const int64_t least = search == Search::diagonal ? kWorthThreads : kWorthSharing;
         if (search_cost(search, features) >= least)
             team_.parallel_for(n_features, search_one);
         else
@@ -175,7 +175,7 @@ class Inducer {
             if (search == Search::diagonal)
                 cost += 100 + n_rows * (4 + rows_.width() / 8) + n_cuts * rows_.width() / 4;
             else
-                cost += 500 + n_rows * rows_.width();
+                cost += 500 + n_rows * rows_.width() / (search == Search::gradients ? 4 : 1);
         }
         return cost;
     }

@@ -55,10 +55,11 @@ struct FeatureGroups {
     std::vector<int64_t> next_;
 };
 
-// Nanoseconds of work, roughly, from which on a second thread is worth calling: if others follow
-// soon, so that it stays awake, and if not.
-constexpr int64_t kWorthThreads = 5'000;
-constexpr int64_t kWorthWaking = 20'000;
+// Nanoseconds of work, roughly, from which on a second thread is worth calling: where outputs do
+// not depend on each other, and where they do. Calling takes a microsecond or two, but what one
+// processor has changed reaches the other slowly, and a system of outputs has much of that.
+constexpr int64_t kWorthThreads = 40'000;
+constexpr int64_t kWorthSharing = 100'000;
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;
