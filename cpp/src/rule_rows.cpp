@@ -141,7 +141,7 @@ void add_by_rows(const CoupledRows& rows, const int32_t* positions, int64_t n, d
         rule_kernels().add_triangle(rows, positions + begin, end - begin, 0, block / kSystems,
                                     sign, own + n_vectors);
     };
-    if (n * n_triangle / 32 >= kWorthSharing)
+    if (n * n_triangle / 32 >= least_coupled_work(rows.n_outputs))
         team.parallel_for(n_parts, add_part);
     else
         for (int64_t part = 0; part < n_parts; ++part) add_part(part, 0);

@@ -55,11 +55,15 @@ struct FeatureGroups {
     std::vector<int64_t> next_;
 };
 
-// Nanoseconds of work, roughly, from which on a second thread is worth calling: where outputs do
-// not depend on each other, and where they do. Calling takes a microsecond or two, but what one
-// processor has changed reaches the other slowly, and a system of outputs has much of that.
-constexpr int64_t kWorthThreads = 40'000;
+// Nanoseconds of work, roughly, from which on a second thread is worth calling: if others follow
+// soon, so that it stays awake; if not; and where much of what one processor has changed must
+// reach the other, as for systems of many outputs.
+constexpr int64_t kWorthThreads = 5'000;
+constexpr int64_t kWorthWaking = 20'000;
 constexpr int64_t kWorthSharing = 100'000;
+inline int64_t least_coupled_work(int64_t n_outputs) {
+    return n_outputs <= 32 ? kWorthThreads : kWorthSharing;
+}
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
 constexpr double kBetter = 1.0 + 1e-9;
