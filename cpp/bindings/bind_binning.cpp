@@ -1,4 +1,6 @@
 // Codes of dense feature columns.
+#include <vector>
+
 #include "bindings/common.hpp"
 #include "ramify/binning.hpp"
 #include "ramify/data.hpp"
@@ -110,8 +112,8 @@ void count(const Vector<int32_t>& indices, OutVector<int64_t> counts) {
 template <typename Code>
 void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
            const Vector<int32_t>& place, const Vector<uint32_t>& code,
-           OutVector<int64_t> list_indptr, OutVector<int32_t> slots, OutVector<uint32_t> codes,
-           OutCube<Code> tiles) {
+           const Vector<int32_t>& inverted, OutVector<int64_t> list_indptr,
+           OutVector<int32_t> slots, OutVector<uint32_t> codes, OutCube<Code> tiles) {
     SplitTask<Code> task;
     task.n_rows = length(indptr) - 1;
     const int64_t n_features = length(place);
@@ -123,13 +125,23 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     require(static_cast<int64_t>(tiles.shape(1)) == task.n_rows && tiles.shape(2) == kTileFeatures,
             "tiles must have shape (n_tiles, n_rows, 4)");
     require_range(place, -length(tiles) * kTileFeatures, n_features, "place");
-    int64_t n_listed = 0;
-    for (int64_t e = 0; e < length(indices); ++e) n_listed += place.data()[indices.data()[e]] >= 0;
+    require_range(inverted, 0, n_features, "inverted");
+    std::vector<int8_t> change(n_features);  // of the number of listed rows, with an entry
+    for (int64_t f = 0; f < n_features; ++f) change[f] = place.data()[f] >= 0;
+    for (int64_t i = 0; i < length(inverted); ++i) {
+        require(i == 0 || inverted.data()[i] > inverted.data()[i - 1], "inverted must rise");
+        require(place.data()[inverted.data()[i]] >= 0, "inverted features must have a slot");
+        change[inverted.data()[i]] = -1;
+    }
+    int64_t n_listed = task.n_rows * length(inverted);
+    for (int64_t e = 0; e < length(indices); ++e) n_listed += change[indices.data()[e]];
     require_length(slots, n_listed, "slots");
     task.indptr = indptr.data();
     task.indices = indices.data();
     task.place = place.data();
     task.code = code.data();
+    task.inverted = inverted.data();
+    task.n_inverted = length(inverted);
     task.list_indptr = list_indptr.data();
     task.slots = slots.data();
     task.codes = codes.data();
@@ -141,9 +153,9 @@ template <typename Code>
 void def_split(nb::module_& module) {
     module.def("split_entries", &split<Code>, nb::arg("indptr").noconvert(),
                nb::arg("indices").noconvert(), nb::arg("place").noconvert(),
-               nb::arg("code").noconvert(), nb::arg("list_indptr").noconvert(),
-               nb::arg("slots").noconvert(), nb::arg("codes").noconvert(),
-               nb::arg("tiles").noconvert(),
+               nb::arg("code").noconvert(), nb::arg("inverted").noconvert(),
+               nb::arg("list_indptr").noconvert(), nb::arg("slots").noconvert(),
+               nb::arg("codes").noconvert(), nb::arg("tiles").noconvert(),
                "Split entries by row into lists and tiles of four features.");
 }
 

@@ -109,20 +109,30 @@ void count_entries(const int32_t* indices, int64_t n_indices, int64_t n, int64_t
 template <typename Code>
 void split_entries(const SplitTask<Code>& task) {
     int64_t n = 0;
+    auto list = [&](int32_t feature) {
+        task.slots[n] = task.place[feature];
+        task.codes[n++] = task.code[feature];
+    };
     for (int64_t row = 0; row < task.n_rows; ++row) {
         task.list_indptr[row] = n;
+        int64_t i = 0;  // inverted features so far
         for (int64_t e = task.indptr[row]; e < task.indptr[row + 1]; ++e) {
             const int32_t feature = task.indices[e];
+            while (i < task.n_inverted && task.inverted[i] < feature) list(task.inverted[i++]);
+            if (i < task.n_inverted && task.inverted[i] == feature) {
+                ++i;
+                continue;
+            }
             const int64_t place = task.place[feature];
             if (place >= 0) {
-                task.slots[n] = static_cast<int32_t>(place);
-                task.codes[n++] = task.code[feature];
+                list(feature);
                 continue;
             }
             const int64_t tile = (-1 - place) / kTileFeatures, at = (-1 - place) % kTileFeatures;
             task.tiles[(tile * task.n_rows + row) * kTileFeatures + at] =
                 static_cast<Code>(task.code[feature]);
         }
+        while (i < task.n_inverted) list(task.inverted[i++]);
     }
     task.list_indptr[task.n_rows] = n;
 }

@@ -194,6 +194,7 @@ def split_entries(
     indices: NDArray[np.int32],
     place: NDArray[np.int32],
     code: NDArray[np.uint32],
+    inverted: NDArray[np.int32],
     list_indptr: NDArray[np.int64],
     slots: NDArray[np.int32],
     codes: NDArray[np.uint32],

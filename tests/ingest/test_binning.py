@@ -469,19 +469,23 @@ def test_what_is_not_common_is_listed_row_by_row():
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
-def test_entries_are_split_into_lists_and_tiles(dtype):
+@pytest.mark.parametrize("inverted", [[], [0], [2, 7]])
+def test_entries_are_split_into_lists_and_tiles(dtype, inverted):
     rng = np.random.default_rng(0)
     X = sparse.csr_array((rng.random((20, 9)) < 0.4) * 1.0)
     place = np.array([0, -1, 1, 2, -2, -3, -4, 3, -5], np.int32)
     code = rng.integers(1, 9, size=9).astype(np.uint32)
-    n_listed = int((place[X.indices] >= 0).sum())
+    is_listed = (X.toarray() != 0) & (place >= 0)
+    is_listed[:, inverted] ^= True
+    n_listed = int(is_listed.sum())
     indptr, slots = np.empty(21, np.int64), np.empty(n_listed, np.int32)
     codes, tiles = np.empty(n_listed, np.uint32), np.zeros((2, 20, 4), dtype)
     entries = X.indptr.astype(np.int64), X.indices.astype(np.int32), place, code
+    entries = *entries, np.array(inverted, np.int32)
     _core.split_entries(*entries, indptr, slots, codes, tiles)
     for row, line in enumerate(X.toarray()):
         features = np.flatnonzero(line)
-        listed = features[place[features] >= 0]
+        listed = np.flatnonzero(is_listed[row])
         assert slots[indptr[row] : indptr[row + 1]].tolist() == place[listed].tolist()
         assert codes[indptr[row] : indptr[row + 1]].tolist() == code[listed].tolist()
         expected = np.zeros(8, dtype)

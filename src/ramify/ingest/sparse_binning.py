@@ -120,7 +120,7 @@ def _bin_alike(
 ) -> BinnedFeatures | None:
     """Bin a matrix whose stored entries are all alike, such as words that occur, as it stands.
 
-    None if there are categories, or a feature that is listed has the stored value in most rows.
+    None if there are categories. Features with the stored value in most rows list their zeros.
     """
     n_rows, n_features = encoded.shape
     value = float(encoded.data[0]) if encoded.nnz else 1.0
@@ -137,8 +137,7 @@ def _bin_alike(
     is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
     every = np.ones(n_features, dtype=np.bool_)
     is_listed = settle_lists(is_listed, every, n_rows, categories, max_bins)
-    if (is_listed & ~is_zero_default).any():
-        return None
+    lists_zeros = is_listed & ~is_zero_default
     offsets = np.concatenate([[0], np.cumsum(n_bins)])
     edges = np.zeros(int(offsets[-1]))
     has_value = n_stored > 0
@@ -150,20 +149,27 @@ def _bin_alike(
     place = np.where(
         is_listed, np.cumsum(is_listed) - 1, np.cumsum(is_listed) - np.arange(1, n_features + 1)
     )
-    n_listed = int(n_stored[is_listed].sum())
+    n_listed = int(np.where(lists_zeros, n_rows - n_stored, n_stored)[is_listed].sum())
     indptr = np.empty(n_rows + 1, np.int64)
     slots, codes = np.empty(n_listed, np.int32), np.empty(n_listed, np.uint32)
     _core.split_entries(
         encoded.indptr.astype(np.int64),
         indices,
         place.astype(np.int32),
-        code.astype(np.uint32),
+        np.where(lists_zeros, zero_code, code).astype(np.uint32),
+        np.flatnonzero(lists_zeros).astype(np.int32),
         indptr,
         slots,
         codes,
         tiles,
     )
-    listed = CodesByRow(np.flatnonzero(is_listed), zero_code[is_listed], indptr, slots, codes)
+    listed = CodesByRow(
+        np.flatnonzero(is_listed),
+        np.where(lists_zeros, code, zero_code)[is_listed],
+        indptr,
+        slots,
+        codes,
+    )
     bins = Bins(offsets, edges, edges.copy())
     return assemble(n_rows, categories, bins, dense, tiles, listed)
 
