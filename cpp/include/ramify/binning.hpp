@@ -66,10 +66,10 @@ struct SplitTask {
     // IN ascending: features with a slot that list the rows without an entry instead
     const int32_t* inverted = nullptr;
     int64_t n_inverted = 0;
-    int64_t* list_indptr = nullptr;    // OUT (n_rows + 1,)
-    int32_t* slots = nullptr;          // OUT of features with a slot
-    uint32_t* codes = nullptr;         // OUT
-    Code* tiles = nullptr;  // OUT (n_tiles, n_rows, 4), where other features have entries
+    int64_t* list_indptr = nullptr;  // OUT (n_rows + 1,)
+    int32_t* slots = nullptr;        // OUT of features with a slot
+    uint32_t* codes = nullptr;       // OUT
+    Code* tiles = nullptr;           // OUT (n_tiles, n_rows, 4), where other features have entries
 };
 
 template <typename Code>
