@@ -119,6 +119,9 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     const int64_t n_features = length(place);
     require_offsets(indptr, length(indices), "indptr");
     require_range(indices, 0, n_features, "indices");
+    for (int64_t row = 0; row < task.n_rows; ++row)
+        for (int64_t e = indptr.data()[row] + 1; e < indptr.data()[row + 1]; ++e)
+            require(indices.data()[e] > indices.data()[e - 1], "indices must rise within a row");
     require_length(code, n_features, "code");
     require_length(list_indptr, task.n_rows + 1, "list_indptr");
     require_length(codes, length(slots), "codes");

@@ -497,3 +497,6 @@ def test_entries_are_split_into_lists_and_tiles(dtype, inverted):
         _core.split_entries(*entries, indptr, slots[1:], codes[1:], tiles)
     with pytest.raises(ValueError, match="place"):
         _core.split_entries(*entries, indptr, slots, codes, tiles[:1].copy())
+    twice = np.repeat(entries[1][:1], entries[1].size)
+    with pytest.raises(ValueError, match="indices must rise within a row"):
+        _core.split_entries(entries[0], twice, *entries[2:], indptr, slots, codes, tiles)
