@@ -165,7 +165,7 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
             add_to_output(to, rows + first, count, outputs[k], head[k]);
         for (int64_t i = first; !is_by_output && i < first + count; ++i) add_row(rows[i]);
     };
-    if (n_rows * n_touched >= (is_examplewise ? least_coupled_work(n) : kWorthSharing))
+    if (n_rows * n_touched >= (is_examplewise ? least_coupled_work(n) : kWorthWaking))
         team.parallel_for(n_blocks, add_block);
     else
         for (int64_t b = 0; b < n_blocks; ++b) add_block(b, 0);

@@ -146,9 +146,7 @@ class Inducer {
             search_feature(search, shared, features[i], memories_[thread], found[i]);
         };
         const int64_t n_features = static_cast<int64_t>(features.size());
-        const int64_t least = search == Search::diagonal ? kWorthWaking
-                              : search == Search::direct ? kWorthThreads
-                                                         : kWorthSharing;
+        const int64_t least = search == Search::direct ? kWorthThreads : kWorthWaking;
         if (search_cost(search, features) >= least)
             team_.parallel_for(n_features, search_one);
         else

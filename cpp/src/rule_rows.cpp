@@ -163,7 +163,7 @@ void add_by_tiles(const CoupledRows& rows, const int32_t* positions, int64_t n, 
         else
             add_vectors(rows, positions, n, vectors);
     };
-    if (n * triangle_size(rows.n_outputs) / 32 >= kWorthSharing)
+    if (n * triangle_size(rows.n_outputs) / 32 >= kWorthWaking)
         team.parallel_for(n_tile_rows + 1, add_part);
     else
         for (int64_t part = 0; part <= n_tile_rows; ++part) add_part(part, 0);
@@ -298,7 +298,7 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
         const int64_t end = std::min(n_rows, (b + 1) * kRows);
         for (int64_t i = b * kRows; i < end; ++i) gather_row(i, chosen.data());
     };
-    if (n_rows * width / 8 >= kWorthSharing)
+    if (n_rows * width / 8 >= kWorthWaking)
         team.parallel_for(n_blocks, gather_block);
     else
         for (int64_t b = 0; b < n_blocks; ++b) gather_block(b, 0);

@@ -56,13 +56,12 @@ struct FeatureGroups {
 };
 
 // Nanoseconds of work, roughly, from which on a second thread is worth calling: if others follow
-// soon, so that it stays awake; if not; and where much of what one processor has changed must
+// soon, so that it stays awake; and if not, or where much of what one processor has changed must
 // reach the other, as for systems of many outputs.
 constexpr int64_t kWorthThreads = 5'000;
 constexpr int64_t kWorthWaking = 20'000;
-constexpr int64_t kWorthSharing = 100'000;
 inline int64_t least_coupled_work(int64_t n_outputs) {
-    return n_outputs <= 32 ? kWorthThreads : kWorthSharing;
+    return n_outputs <= 32 ? kWorthThreads : kWorthWaking;
 }
 
 // A candidate must beat another by more than rounding and the solvers' tolerance do.
