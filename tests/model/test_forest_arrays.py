@@ -82,7 +82,7 @@ def test_a_pickle_holds_nothing_that_was_computed_for_predictions(kind):
 def test_rows_are_predicted_alike_in_one_block_or_many(kind, monkeypatch):
     forest, encoded, expected = model_of(kind)
     top = forest.predict_topk(encoded, 2).toarray()
-    monkeypatch.setattr(forest_module, "_BLOCK_ENTRIES", 50)
+    monkeypatch.setattr(forest_module, "BLOCK_ENTRIES", 50)
     assert len(list(forest.row_blocks(60))) > 5
     assert np.array_equal(dense(forest.predict(encoded)), expected)
     assert np.array_equal(forest.predict_topk(encoded, 2).toarray(), top)
