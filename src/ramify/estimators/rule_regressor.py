@@ -154,16 +154,15 @@ class RuleRegressor(RegressorMixin, RuleEstimator):
 
     def _loss(self) -> RuleLoss:
         name = str(rule_loss_name(self.loss))
-        if name == "huber":
-            return Huber(float(getattr(self.loss, "delta", self.huber_delta)))
-        return NUMBER_LOSSES[name]()
+        return Huber(self._delta()) if name == "huber" else NUMBER_LOSSES[name]()
 
     def _boosting_loss(self) -> losses.Loss:
         """Give the same loss as boosting has it, which knows its best constant."""
         name = str(rule_loss_name(self.loss))
-        if name == "huber":
-            return losses.Huber(float(getattr(self.loss, "delta", self.huber_delta)))
-        return losses.resolve(name)
+        return losses.Huber(self._delta()) if name == "huber" else losses.resolve(name)
+
+    def _delta(self) -> float:
+        return float(getattr(self.loss, "delta", self.huber_delta))
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.
