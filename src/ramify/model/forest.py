@@ -22,7 +22,7 @@ from ramify.model.condensing import CondensedLeaves
 from ramify.model.filling import fill_leaves
 from ramify.model.leaves import RowLeaves
 from ramify.model.outputs import TrainingOutputs
-from ramify.model.row_weights import row_weights
+from ramify.model.sparse_means import as_core_rows, largest, largest_sums, sparse_means
 from ramify.model.structure import TreeStructure
 from ramify.model.trees import Trees, apply_trees
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Encoded: TypeAlias = NDArray[Any] | CSR
 
-#: Up to so many channels a dense vector per row is quicker than a sparse product.
-_FEW_CHANNELS = 4096
 #: Entries of predictions that are handled at a time.
 BLOCK_ENTRIES = 2**22
 
@@ -135,38 +133,18 @@ class Forest:
         for rows in self.row_blocks(int(X.shape[0])):
             leaves = self.leaves_of(X[rows], n_threads)
             if self.outputs.is_sparse and self.tree_weights is None:
-                parts.append(self._largest_sums(leaves, k, n_threads))
+                parts.append(largest_sums(self, leaves, k, n_threads))
             else:
-                parts.append(_largest(self.predict_leaves(leaves, n_threads=n_threads), k))
+                parts.append(largest(self.predict_leaves(leaves, n_threads=n_threads), k))
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
-    def _largest_sums(self, leaves: NDArray[np.int32], k: int, n_threads: int) -> CSR:
-        """Let the core find the k largest channels, without a vector of all of them per row."""
-        n_rows, n_channels = leaves.shape[0], self.outputs.n_channels
-        k = min(k, n_channels)
-        outputs = np.empty((n_rows, k), np.int32)
-        sums = np.empty((n_rows, k))
-        _core.predict_rows_topk(self._core_rows, leaves, outputs, sums, n_threads)
-        row, place = np.nonzero(outputs >= 0)
-        entries = sums[row, place] / self.n_trees, (row, outputs[row, place])
-        return sparse.csr_array(entries, shape=(n_rows, n_channels))
-
     @cached_property
-    def _core_rows(self) -> _core.LeafRows:
+    def core_rows(self) -> _core.LeafRows:
         """Rows of leaves and sparse outputs, as the core reads them, every index checked.
 
         Behind the last leaf there is one without rows.
         """
-        values: Any = self.outputs.values
-        return _core.LeafRows(
-            np.append(self.leaf_offsets, self.leaf_rows.size),
-            self.leaf_rows,
-            self.entry_shares,
-            values.indptr.astype(np.int64, copy=False),
-            values.indices.astype(np.int32, copy=False),
-            values.data,
-            self.outputs.n_channels,
-        )
+        return as_core_rows(self)
 
     def predict(self, X: Encoded, n_threads: int = 1) -> Any:
         """Predict all channels.
@@ -218,7 +196,7 @@ class Forest:
         if tree_weights is None and self.tree_weights is not None:
             tree_weights = self.tree_weights[trees]
         if self.outputs.is_sparse:
-            return self._average_sparse(leaves, tree_weights, n_threads)
+            return sparse_means(self, leaves, tree_weights, n_threads)
         condensed = self._condensed
         predicted = np.zeros((leaves.shape[0], self.outputs.n_channels))
         _core.average_rows(
@@ -272,25 +250,6 @@ class Forest:
         return CondensedLeaves.of_rows(
             self.leaf_offsets, self.leaf_rows, self.entry_shares, np.asarray(self.outputs.values)
         )
-
-    def _average_sparse(
-        self,
-        leaves: NDArray[np.int32],
-        tree_weights: NDArray[np.float64] | None,
-        n_threads: int,
-    ) -> CSR:
-        if tree_weights is None and self.outputs.n_channels <= _FEW_CHANNELS:
-            sums = np.empty((leaves.shape[0], self.outputs.n_channels))
-            _core.predict_rows_dense(self._core_rows, leaves, sums, n_threads)
-            return sparse.csr_array(sums / leaves.shape[1])
-        if tree_weights is None:
-            return sparse.csr_array(row_weights(self, leaves) @ self.outputs.values)
-        n_rows = leaves.shape[0]
-        total: CSR = sparse.csr_array((n_rows, self.outputs.n_channels))
-        for t in range(leaves.shape[1]):
-            by_tree: Any = row_weights(self, leaves[:, t : t + 1]) @ self.outputs.values
-            total = total + by_tree.multiply(tree_weights[t]).tocsr()
-        return total
 
     # Members -----------------------------------------------------------------------------------
 
@@ -379,18 +338,6 @@ class Forest:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(Forest.from_arrays(state).__dict__)
-
-
-def _largest(values: Any, k: int) -> CSR:
-    """Keep the k largest positive entries of every row."""
-    matrix: CSR = sparse.csr_array(values)
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    order = np.lexsort((matrix.indices, -matrix.data, row))
-    rank = np.arange(order.size) - matrix.indptr[row]
-    kept = np.sort(order[(rank < k) & (matrix.data[order] > 0)])
-    return sparse.csr_array(
-        (matrix.data[kept], (row[kept], matrix.indices[kept])), shape=matrix.shape
-    )
 
 
 def _counts_from_arrays(
