@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ramify.datasets._dataset import Dataset, Outputs
+from ramify.datasets._dataset import Dataset
 from ramify.datasets._files import (
     DataFormatError,
     FilePath,
@@ -21,6 +21,7 @@ from ramify.datasets._files import (
     read_lines,
 )
 from ramify.datasets._optional import require
+from ramify.datasets._table_columns import as_features, as_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,10 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
     -------
     Dataset
         X is an array of numbers, or a DataFrame with ``category`` columns where some features
-        are texts. Empty cells are missing features and unobserved outputs.
+        are texts. Empty cells are missing features and unobserved outputs; so are ``?`` and
+        what pandas reads as missing, such as ``NA`` and ``null``. Dates and durations of a
+        Parquet file are numbers of nanoseconds. The first column of a text file is left out if
+        it has no name: pandas and R write row names so.
 
     Raises
     ------
@@ -75,8 +79,8 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
             "expected at least one feature, but every column is an output", path=path
         )
     return Dataset(
-        _features(frame[names]),
-        _outputs(frame[list(targets)], path),
+        as_features(frame[names], path),
+        as_outputs(frame[list(targets)], path),
         names,
         list(targets),
         dataset_name(path),
@@ -110,44 +114,60 @@ def read_features(path: FilePath, *, exclude: Sequence[str] = (), as_frame: bool
     >>> read_features(path, exclude=["yield"])
     array([[3.5, 2. ]])
     """
-    frame = _read_frame(path, require("pandas", f"reading {path}"))
+    pandas = require("pandas", f"reading {path}")
+    frame = _read_frame(path, pandas)
     frame = frame[[name for name in frame.columns if name not in set(exclude)]]
-    features = _features(frame)
+    features = as_features(frame, path)
     if as_frame and isinstance(features, np.ndarray):
-        return frame.astype("float64")
+        return pandas.DataFrame(features, columns=frame.columns)
     return features
 
 
 def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:
     suffix = format_suffix(path)
-    if suffix not in (*_SEPARATORS, ".parquet"):
+    if suffix == ".parquet":
+        require("pyarrow", f"reading {path}")
+        source, read = read_bytes(path), _read_parquet
+    elif suffix in _SEPARATORS:
+        source, read = read_lines(path), _read_text  # type: ignore[assignment]
+    else:
         raise ValueError(f"path must end in .csv, .tsv or .parquet; got {Path(path).name!r}.")
     try:
-        if suffix == ".parquet":
-            require("pyarrow", f"reading {path}")
-            frame = pandas.read_parquet(io.BytesIO(read_bytes(path)))
-        else:
-            lines = read_lines(path)
-            _check_lines(lines, _SEPARATORS[suffix], path)
-            frame = pandas.read_csv(
-                io.StringIO("\n".join(lines)), sep=_SEPARATORS[suffix], skipinitialspace=True
-            )
-    except (DataFormatError, ImportError):
+        frame = read(source, path, pandas)
+    except DataFormatError:
         raise
     except Exception as error:  # what the parsers raise is not documented
         kind = suffix.removeprefix(".")
         raise DataFormatError(f"expected a {kind} table: {error}", path=path) from error
-    frame.columns = [str(name) for name in frame.columns]
+    frame.columns = [str(name).strip() for name in frame.columns]
     if frame.shape[0] == 0:
         raise DataFormatError("expected at least one row below the header, got none", path=path)
-    table: pd.DataFrame = frame
-    return table
+    return frame
 
 
-def _check_lines(lines: list[str], separator: str, path: FilePath) -> None:
+def _read_parquet(source: bytes, path: FilePath, pandas: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(source))
+    return frame
+
+
+def _read_text(source: list[str], path: FilePath, pandas: Any) -> pd.DataFrame:
+    separator = _SEPARATORS[format_suffix(path)]
+    header = _check_lines(source, separator, path)
+    frame: pd.DataFrame = pandas.read_csv(
+        io.StringIO("\n".join(source)),
+        sep=separator,
+        skipinitialspace=True,
+        na_values=["?"],
+        low_memory=False,  # else a long column could be numbers here and texts there
+    )
+    # Without a name, the first column holds row names: pandas and R write them so.
+    return frame.iloc[:, 1:] if not header[0] and len(header) > 1 else frame
+
+
+def _check_lines(lines: list[str], separator: str, path: FilePath) -> list[str]:
     """Refuse what pandas would mend: names that occur twice, and rows of another length."""
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    header = next(rows)
+    header = [name.strip() for name in next(rows)]
     duplicates = sorted({name for name in header if header.count(name) > 1})
     if duplicates:
         raise DataFormatError(
@@ -161,6 +181,7 @@ def _check_lines(lines: list[str], separator: str, path: FilePath) -> None:
                 path=path,
                 line=rows.line_num,
             )
+    return header
 
 
 def _check_columns(frame: pd.DataFrame, wanted: list[str], path: FilePath) -> None:
@@ -168,43 +189,8 @@ def _check_columns(frame: pd.DataFrame, wanted: list[str], path: FilePath) -> No
     if missing:
         shown = ", ".join(map(repr, list(frame.columns)[:12]))
         more = ", ..." if frame.shape[1] > 12 else ""
+        only = str(frame.columns[0]) if frame.shape[1] == 1 else ""
+        hint = next((f"; is its separator {mark!r}?" for mark in ";\t|," if mark in only), "")
         raise DataFormatError(
-            f"expected the columns {missing}, but the file has {shown}{more}", path=path
+            f"expected the columns {missing}, but the file has {shown}{more}{hint}", path=path
         )
-
-
-def _features(frame: pd.DataFrame) -> Any:
-    is_number = [_is_number(frame[name]) for name in frame.columns]
-    if all(is_number):
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return frame.assign(
-        **{
-            name: frame[name].astype("float64" if number else "category")
-            for name, number in zip(frame.columns, is_number)
-        }
-    )
-
-
-def _outputs(frame: pd.DataFrame, path: FilePath) -> Outputs:
-    """Return labels as int8 where all are 0 or 1, numbers as float64, others as strings."""
-    is_number = [_is_number(frame[name]) for name in frame.columns]
-    if not any(is_number):
-        values = frame.to_numpy(dtype=object)
-        is_missing = frame.isna().to_numpy()
-        if is_missing.any():
-            values[is_missing] = np.nan
-            return values
-        return values.astype(str)
-    if not all(is_number):
-        texts = [name for name, number in zip(frame.columns, is_number) if not number]
-        raise DataFormatError(
-            f"expected outputs of one kind, but {texts[:5]} are texts and others are numbers; "
-            "read them one kind at a time",
-            path=path,
-        )
-    numbers = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return numbers.astype(np.int8) if np.isin(numbers, (0.0, 1.0)).all() else numbers
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    return bool(column.dtype.kind in "biuf")
