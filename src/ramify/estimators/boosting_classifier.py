@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.boosting import BoostingEstimator
@@ -16,6 +15,7 @@ from ramify.estimators.boosting_checks import Callback
 from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.log_probabilities import LogProbabilities
 from ramify.estimators.parameters import documented
+from ramify.estimators.scores import ScoresClasses
 from ramify.ingest import (
     Targets,
     class_weights,
@@ -30,7 +30,7 @@ _BLOCK_ENTRIES = 2**21
 
 
 @documented
-class BoostingClassifier(ClassifierMixin, LogProbabilities, LabelDecoding, BoostingEstimator):
+class BoostingClassifier(ScoresClasses, LogProbabilities, LabelDecoding, BoostingEstimator):
     """Gradient boosting of trees for one or many class outputs or labels.
 
     Every round grows one tree on the gradients of all labels, or on a few random combinations of

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from ramify.estimators.boosting import BoostingEstimator
 from ramify.estimators.boosting_checks import Callback
 from ramify.estimators.parameters import documented
+from ramify.estimators.scores import ScoresNumbers
 from ramify.ingest import Targets, ingest_regression_targets
 from ramify.losses import Quantile
 
 
 @documented
-class BoostingRegressor(RegressorMixin, BoostingEstimator):
+class BoostingRegressor(ScoresNumbers, BoostingEstimator):
     """Gradient boosting of trees for any number of targets.
 
     Every round grows one tree on the gradients of all targets, or on a few random combinations of

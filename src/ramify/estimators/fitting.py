@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.label_decoding import LabelDecoding
+from ramify.estimators.scores import ScoresClasses, ScoresNumbers
 from ramify.ingest import (
     BinnedData,
     Targets,
@@ -28,7 +28,7 @@ class _Grown(MultiOutputEstimator):
         ) -> None: ...
 
 
-class FitsNumbers(RegressorMixin, _Grown):
+class FitsNumbers(ScoresNumbers, _Grown):
     """Trees and forests whose outputs are numbers."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -54,7 +54,7 @@ class FitsNumbers(RegressorMixin, _Grown):
         return self
 
 
-class FitsClasses(ClassifierMixin, LabelDecoding, _Grown):
+class FitsClasses(ScoresClasses, LabelDecoding, _Grown):
     """Trees and forests whose outputs are classes or labels."""
 
     def __sklearn_tags__(self) -> Any:
@@ -85,6 +85,33 @@ class FitsClasses(ClassifierMixin, LabelDecoding, _Grown):
         counted = class_weights(self.class_weight, targets)
         self._fit(data, targets, combine_weights(weights, counted))
         return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Score classes and labels, as scikit-learn's ranking measures ask for.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, c) or (n, d), or list of ndarray of shape (n, c_j)
+            How much likelier the second class (binary) or the label 1 (multi-label) is than the
+            other, from -1 to 1; else the probability of each class. Dense: a sparse Y is refused,
+            because what is unlikely would be no 0.
+        """
+        check_is_fitted(self)
+        if self._targets.is_sparse:
+            raise ValueError(
+                f"decision_function of {type(self).__name__} would be dense, but it was fitted to "
+                "a sparse Y. Use predict_proba, which is sparse."
+            )
+        probabilities = self.predict_proba(X)
+        if self._targets.kind == "binary":
+            return probabilities[:, 1] - probabilities[:, 0]
+        if self._targets.kind == "multilabel":
+            return 2.0 * probabilities - 1.0
+        return probabilities
 
     @property
     def classes_(self) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +18,7 @@ from ramify.estimators.base import MultiOutputEstimator
 from ramify.estimators.graph_checks import check_calibrated, check_gram, check_observed
 from ramify.estimators.label_decoding import LabelDecoding
 from ramify.estimators.parameters import check_parameters
+from ramify.estimators.scores import ScoresClasses
 from ramify.ingest import (
     BinnedData,
     FeatureSchema,
@@ -77,7 +77,7 @@ def _can_give_probabilities(estimator: Any) -> bool:
     return True
 
 
-class GraphEstimator(ClassifierMixin, LabelDecoding, MultiOutputEstimator):
+class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
     """A classifier that scores labellings by sums over the edges of graphs."""
 
     _model: GraphModel

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify import decoding
@@ -22,6 +21,7 @@ from ramify.estimators.rule_label_sets import (
 )
 from ramify.estimators.rule_parameters import PAPER_SETTINGS, rule_declarations, rule_loss_name
 from ramify.estimators.rules import RuleEstimator
+from ramify.estimators.scores import ScoresClasses
 from ramify.ingest import (
     align_targets,
     class_weights,
@@ -35,7 +35,7 @@ from ramify.training import LABEL_LOSSES, LabelLoss, RuleTargets
 
 
 @documented
-class RuleClassifier(ClassifierMixin, LogProbabilities, RuleEstimator):
+class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
     """Boosted rules for labels and classes.
 
     A rule is a conjunction of conditions and a head of scores that it adds to the labels of the

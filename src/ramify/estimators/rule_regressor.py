@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import RegressorMixin
 
 from ramify import losses
 from ramify.estimators.parameters import Parameter, documented
 from ramify.estimators.rule_parameters import rule_declarations, rule_loss_name
 from ramify.estimators.rules import RuleEstimator
+from ramify.estimators.scores import ScoresNumbers
 from ramify.ingest import align_targets, ingest_regression_targets
 from ramify.model import RuleSet
 from ramify.model.arrays import expect_array
@@ -25,7 +25,7 @@ _LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
 
 
 @documented
-class RuleRegressor(RegressorMixin, RuleEstimator):
+class RuleRegressor(ScoresNumbers, RuleEstimator):
     """Boosted rules for one or many targets.
 
     A rule is a conjunction of conditions and a head of numbers that it adds to the predictions of

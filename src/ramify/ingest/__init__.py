@@ -17,7 +17,12 @@ from ramify.ingest.targets import (
     ingest_class_targets,
     ingest_regression_targets,
 )
-from ramify.ingest.weights import class_weights, combine_weights, ingest_sample_weight
+from ramify.ingest.weights import (
+    class_weights,
+    codes_of,
+    combine_weights,
+    ingest_sample_weight,
+)
 
 __all__ = [
     "MISSING_U8",
@@ -33,6 +38,7 @@ __all__ = [
     "as_numbers",
     "bin_features",
     "class_weights",
+    "codes_of",
     "combine_weights",
     "decode_classes",
     "ingest_class_targets",

@@ -79,11 +79,67 @@ class Metric:
         arguments = {name: compute(y_train) for name, compute in self.from_training.items()}
         return partial(self.function, **arguments) if arguments else self.function
 
+    def scorer(self) -> Callable[..., float]:
+        """Make a scorer, for the `scoring` of scikit-learn's searches and cross-validation.
+
+        It is aware of labels and targets that are not observed, takes what the metric needs
+        (predicted values, label sets or probabilities) from the model, and gives the negative of
+        a metric that is better when it is lower.
+
+        Returns
+        -------
+        callable
+            ``scorer(model, X, y, sample_weight=None)``.
+
+        Examples
+        --------
+        >>> from sklearn.model_selection import cross_val_score
+        >>> from ramify import TreeClassifier
+        >>> from ramify.datasets import make_multilabel
+        >>> from ramify.metrics import METRICS
+        >>> X, Y = make_multilabel(300, 10, 5, random_state=0)
+        >>> tree = TreeClassifier(max_depth=4, random_state=0)
+        >>> cross_val_score(tree, X, Y, scoring=METRICS["lrap"].scorer(), cv=3).shape
+        (3,)
+        """
+        if self.from_training:
+            raise ValueError(
+                f"The metric {self.name!r} is relative to the training rows, which a scorer does "
+                "not see. Call prepare(y_train) and score predictions, or use another metric."
+            )
+        return partial(_score_model, self)
+
     def is_better(self, score: float, other: float) -> bool:
         """Whether a score is strictly better than another; any number is better than NaN."""
         if np.isnan(score) or np.isnan(other):
             return bool(np.isnan(other) and not np.isnan(score))
         return score > other if self.greater_is_better else score < other
+
+
+def _score_model(metric: Metric, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Score a model; a function, so that scorers can be sent to other processes."""
+    if metric.needs != "scores":
+        predicted = model.predict(X)
+    elif hasattr(model, "predict_proba"):
+        predicted = model.predict_proba(X)
+        if isinstance(predicted, list):  # scikit-learn's: of 0 and 1, for each label
+            predicted = np.column_stack([_of_one(p) for p in predicted])
+        elif metric.task == "binary":
+            predicted = predicted[:, 1]
+    else:
+        predicted = model.decision_function(X)
+    score = metric.function(y, predicted, sample_weight=sample_weight)
+    return score if metric.greater_is_better else -score
+
+
+def _of_one(probabilities: Any) -> Any:
+    if probabilities.shape[1] != 2:
+        raise ValueError(
+            "A scorer of labels needs a model that gives the probabilities of 0 and 1 of each "
+            f"label; got one with {probabilities.shape[1]} classes. Were all labels in training "
+            "both 0 and 1?"
+        )
+    return probabilities[:, 1]
 
 
 def column_means(y: Any) -> Any:
