@@ -12,7 +12,8 @@ from ramify.estimators.forest_regressors import (
     ExtraTreesRegressor,
     RandomForestRegressor,
 )
-from ramify.estimators.graph import GraphClassifier, GraphEnsembleClassifier
+from ramify.estimators.graph import GraphClassifier
+from ramify.estimators.graph_ensemble import GraphEnsembleClassifier
 from ramify.estimators.persistence import load, save
 from ramify.estimators.rule_classifier import RuleClassifier
 from ramify.estimators.rule_regressor import RuleRegressor

@@ -18,6 +18,10 @@ from ramify.experiments._statistics import FriedmanResult, average_ranks, friedm
 from ramify.metrics import Metric
 
 
+#: Methods that a comparison names when it is printed.
+_SHOWN = 5
+
+
 @dataclass(frozen=True)
 class Standing:
     """How one method did by one metric, over all data sets of its task.
@@ -73,6 +77,9 @@ class Comparison:
     >>> from ramify.experiments import compare
     >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
     >>> result = compare((X, Y), ["Mean", "Tree"], ["hamming_loss"], cv=2)
+    >>> result
+    Comparison of methods (2) on data sets (1): 4 runs, 0 failed
+    multilabel, by hamming_loss: Tree 0.1588, Mean 0.3912
     >>> [standing.method for standing in result.leaderboard()]
     ['Tree', 'Mean']
     >>> result.score_matrix("hamming_loss")[1].shape  # data sets by methods
@@ -90,6 +97,22 @@ class Comparison:
         self.problems = problems
         self.metrics = metrics
         self.plan = plan
+
+    def __repr__(self) -> str:
+        tasks = {metrics[0].name: task for task, metrics in self.metrics.items()}
+        n_methods = len({row["method"] for row in self.rows})
+        lines = [
+            f"Comparison of methods ({n_methods}) on data sets ({len(self.problems)}): "
+            f"{len(self.rows)} runs, {len(self.failures)} failed"
+        ]
+        for name, task in tasks.items():
+            standings = [f"{s.method} {s.score:.4g}" for s in self.leaderboard(name)]
+            more = ", ..." if len(standings) > _SHOWN else ""
+            lines.append(f"{task}, by {name}: {', '.join(standings[:_SHOWN])}{more}")
+        return "\n".join(lines)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
 
     @property
     def failures(self) -> list[dict[str, Any]]:
