@@ -8,6 +8,7 @@ quickest of the five fits in processor seconds.
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 from typing import Any
@@ -49,6 +50,7 @@ def make(method: str) -> Any:
 
 def main() -> None:
     """Measure and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     warnings.filterwarnings("ignore")
     folder = data_folder()
     if folder is None:

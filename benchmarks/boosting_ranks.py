@@ -214,13 +214,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--folds", type=int, default=2)
-    parser.add_argument("--cap", type=float, default=40.0)
+    parser.add_argument("--cap", type=float, default=40.0, help="runs of each cap are kept apart")
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--only-table", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    runs = Runs("boosting_ranks")
+    runs = Runs(f"boosting_ranks_{options.cap:g}s")
     for fold in range(0 if options.only_table else options.folds):
         for name in options.data:
             for method in options.methods:
