@@ -54,7 +54,13 @@ TASKS: dict[str, Task] = {
                 # for rivals that take minutes; times then hold for ten rounds
                 "ten-rounds": {"max_depth": 6, "n_estimators": 10, "learning_rate": 0.1},
             },
-            problems=("dense-10k-60-16", "dense-5k-15-2", "dense-5k-15-6", "dense-250-300-16"),
+            problems=(
+                "dense-10k-60-16",
+                "dense-5k-15-2",
+                "dense-5k-15-4",
+                "dense-5k-15-6",
+                "dense-250-300-16",
+            ),
             metrics=("r2",),
         ),
         Task(
