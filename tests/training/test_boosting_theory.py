@@ -129,11 +129,22 @@ def test_identical_outputs_are_predicted_alike_by_algorithms_2_3_and_4():
     Y = np.repeat(NUMBERS[:, :1], 6, axis=1)
     one = projections.Gaussian(n_components=1)
     given = {"l2_regularization": 0.0}
-    second = model(Y, **given)._raw(X)
+    second = model(Y, projection=None, **given)._raw(X)
     third = model(Y, projection=one, leaf_fit="linear", **given)._raw(X)
     fourth = model(Y, projection=one, **given)._raw(X)
     np.testing.assert_allclose(third, second, atol=1e-4)
     np.testing.assert_allclose(fourth, second, atol=1e-4)
+
+
+def test_algorithms_3_and_4_are_one_with_stumps():
+    # Residuals have a mean of 0, so that one factor per output gives both leaves their means.
+    given = {"projection": projections.Gaussian(n_components=1), "l2_regularization": 0.0}
+    for depth, is_one in ((1, True), (2, False)):
+        third, fourth = (
+            model(NUMBERS, leaf_fit=leaf_fit, max_depth=depth, **given)._raw(X)
+            for leaf_fit in ("linear", "relabel")
+        )
+        assert np.allclose(third, fourth, atol=1e-4) == is_one
 
 
 def test_many_components_tend_to_all_outputs():
