@@ -17,7 +17,6 @@ from ramify.experiments._significance import Verdict, verdicts
 from ramify.experiments._statistics import FriedmanResult, average_ranks, friedman_test
 from ramify.metrics import Metric
 
-
 #: Methods that a comparison names when it is printed.
 _SHOWN = 5
 
