@@ -1,5 +1,7 @@
 """Quantiles, joint draws and the likeliest labels follow the weights of the training rows."""
 
+import tracemalloc
+
 import naive_forest as naive
 import numpy as np
 import pytest
@@ -31,6 +33,9 @@ def naive_quantile(values, weights, level):
 def test_quantiles_equal_those_of_the_weighted_training_outputs(kind, aggregation):
     forest, targets, queries = fit(kind, aggregation=aggregation)
     found = forest.predict_quantiles(queries, LEVELS)
+    if kind == "sparse":
+        assert all(isinstance(matrix, sparse.csr_array) for matrix in found)
+        found = np.stack([matrix.toarray() for matrix in found], axis=-1)
     assert found.shape == (naive.N_TEST, 4, len(LEVELS))
     values = naive.dense(targets)
     for j in range(4):
@@ -41,6 +46,33 @@ def test_quantiles_equal_those_of_the_weighted_training_outputs(kind, aggregatio
                 naive_quantile(values[used, j], weights[row, used], level) for level in LEVELS
             ]
             np.testing.assert_allclose(found[row, j], expected)
+
+
+def test_sparse_quantiles_are_found_block_by_block(monkeypatch):
+    features, targets, _ = naive.training_part("sparse")
+    forest = RandomForestRegressor(n_estimators=5, random_state=0).fit(features, targets)
+    whole = forest.predict_quantiles(features, LEVELS)
+    monkeypatch.setattr("ramify.estimators.forest_quantiles._BLOCK_ENTRIES", 1)
+    monkeypatch.setattr("ramify.model.forest.BLOCK_ENTRIES", 30)
+    for one, other in zip(forest.predict_quantiles(features, LEVELS), whole):
+        assert one.shape == (naive.N_TRAIN, 4)
+        assert (one != other).nnz == 0
+    assert (forest.predict_quantiles(features, 0.95) != whole[2]).nnz == 0
+
+
+def test_quantiles_of_many_sparse_targets_need_no_dense_matrix():
+    rng = np.random.default_rng(0)
+    targets = sparse.random_array((1500, 30_000), density=5e-5, rng=rng, format="csr")
+    features = rng.normal(size=(1500, 3))
+    forest = RandomForestRegressor(n_estimators=2, max_depth=2, random_state=0)
+    forest.fit(features, targets)
+    tracemalloc.start()
+    high = forest.predict_quantiles(features[:3], 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert high.shape == (3, 30_000)
+    assert 0 < high.nnz <= 3 * targets.nnz
+    assert peak < 150e6  # dense training targets would take 360 MB
 
 
 def test_quantiles_of_equal_weights_equal_those_of_numpy():

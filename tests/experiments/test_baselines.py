@@ -1,4 +1,7 @@
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
@@ -14,6 +17,7 @@ from ramify.experiments import (
     OneModelPerTarget,
     RandomLinearCombinations,
 )
+from ramify.experiments._encoding import encoded
 from ramify.experiments._rivals import AllLabels
 
 X, Y = make_multilabel(200, 5, 4, random_state=0)
@@ -121,3 +125,22 @@ def test_targets_are_standardised_for_models_to_which_units_matter():
     np.testing.assert_allclose(alike[:, 0] * 1e6, alike[:, 1])
     with pytest.raises(ValueError, match="KNeighborsRegressor needs every output observed"):
         AllTargets(KNeighborsRegressor()).fit(X, np.full((200, 2), np.nan))
+
+
+@pytest.mark.parametrize("baseline", [LabelPowerset, BestChain])
+def test_baselines_of_whole_label_sets_refuse_gaps(baseline):
+    labels = np.array([[0.0, 1.0], [1.0, np.nan]] * 10)
+    with pytest.raises(ValueError, match=f"{baseline.__name__} needs every output observed"):
+        baseline(LogisticRegression()).fit(np.arange(20.0)[:, None], labels)
+
+
+def test_frames_of_any_library_are_encoded_alike():
+    frame = pd.DataFrame(
+        {"a": [1.0, None, 3.0], "b": [1, 2, 3], "c": ["u", "v", "u"], "d": [True, False, True]}
+    )
+    expected = encoded(frame, LogisticRegression())[:-1].fit_transform(frame)
+    assert expected.shape == (3, 6)
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert np.array_equal(
+            encoded(other, LogisticRegression())[:-1].fit_transform(other), expected
+        )

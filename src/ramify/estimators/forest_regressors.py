@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify import _core
 from ramify.estimators.fitting import FitsNumbers
 from ramify.estimators.forest import ForestEstimator
+from ramify.estimators.forest_quantiles import forest_quantiles
 from ramify.estimators.parameters import defaults, documented
 from ramify.estimators.tree import TreeRegressor
 from ramify.ingest import Targets
 from ramify.metrics import macro_r2_score
-from ramify.model import channel_row_weights, row_weights
 from ramify.training import OutOfBag
 
 
@@ -102,7 +101,7 @@ class ForestRegressor(FitsNumbers, ForestEstimator):
 
     def predict_quantiles(
         self, X: Any, quantiles: float | Sequence[float] = (0.1, 0.5, 0.9)
-    ) -> NDArray[np.float64]:
+    ) -> Any:
         """Predict quantiles of every target.
 
         The distribution that a forest predicts has the values of the training rows, weighted as
@@ -117,55 +116,19 @@ class ForestRegressor(FitsNumbers, ForestEstimator):
 
         Returns
         -------
-        ndarray of shape (n, d, n_quantiles)
+        ndarray of shape (n, d, n_quantiles), or list of csr_array of shape (n, d)
             Without the axis of the targets if Y was one-dimensional, and without that of the
-            quantiles if one number was given.
+            quantiles if one number was given. Of a sparse Y, a matrix per quantile (the matrix
+            if one number was given).
         """
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
             raise ValueError(f"quantiles must be numbers from 0 to 1; got {quantiles!r}.")
-        leaves = self._leaves_of(X)
-        forest = self._forest
-        found = np.empty((leaves.shape[0], forest.outputs.n_channels, wanted.size))
-        order = np.argsort(wanted)
-        for rows in forest.row_blocks(leaves.shape[0]):
-            found[rows][:, :, order] = self._quantiles_of(leaves[rows], wanted[order])
+        found = forest_quantiles(self._forest, self._leaves_of(X), wanted, self._n_threads())
+        if isinstance(found, list):
+            return found[0] if np.ndim(quantiles) == 0 else found
         found = found[:, 0] if self._targets.is_1d else found
         return found[..., 0] if np.ndim(quantiles) == 0 else found
-
-    def _quantiles_of(
-        self, leaves: NDArray[np.int32], quantiles: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Quantiles of every channel, ascending: (n_rows, n_channels, n_quantiles)."""
-        forest = self._forest
-        n_channels = forest.outputs.n_channels
-        if forest.shares_row_weights:
-            values: Any = forest.outputs.values
-            if forest.outputs.is_sparse:
-                values = values.toarray()
-            return self._weighted_quantiles(row_weights(forest, leaves), values, quantiles)
-        found = np.empty((leaves.shape[0], n_channels, quantiles.size))
-        for channel in range(n_channels):
-            column: Any = forest.outputs.values[:, channel : channel + 1]
-            column = column.toarray() if forest.outputs.is_sparse else column
-            weights = channel_row_weights(forest, leaves, channel)
-            found[:, channel] = self._weighted_quantiles(weights, column, quantiles)[:, 0]
-        return found
-
-    def _weighted_quantiles(
-        self, weights: Any, values: NDArray[np.float64], quantiles: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        found = np.empty((weights.shape[0], values.shape[1], quantiles.size))
-        _core.row_quantiles(
-            indptr=weights.indptr.astype(np.int64, copy=False),
-            indices=weights.indices.astype(np.int32, copy=False),
-            weights=weights.data,
-            values=np.ascontiguousarray(values),
-            quantiles=quantiles,
-            found=found,
-            n_threads=self._n_threads(),
-        )
-        return found
 
     def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
         outputs = self._forest.outputs

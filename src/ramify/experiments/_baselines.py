@@ -43,7 +43,9 @@ class LabelPowerset(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LabelPowerset:
         """Train on the number of each row's label set."""
-        self.label_sets_, classes = np.unique(dense(y), axis=0, return_inverse=True)
+        labels = dense(y)
+        check_observed(labels, self)
+        self.label_sets_, classes = np.unique(labels, axis=0, return_inverse=True)
         self.estimator_ = None
         if len(self.label_sets_) > 1:
             self.estimator_ = clone(self.estimator).fit(X, classes.ravel())
@@ -98,6 +100,7 @@ class BestChain(ClassifierMixin, BaseEstimator):
         """Choose the order on a quarter of the rows, and train the chain on all."""
         rng = check_random_state(self.random_state)
         Y = dense(y)
+        check_observed(Y, self)
         kept, held = train_test_split(np.arange(len(Y)), test_size=0.25, random_state=rng)
         orders = [rng.permutation(Y.shape[1]) for _ in range(self.n_orders)]
         losses = []

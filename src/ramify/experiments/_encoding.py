@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -43,8 +44,8 @@ def encoded(X: Any, model: Any, *, scale: bool = False) -> Pipeline:
     else:
         categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         encoder = make_column_transformer(
-            (numbers, make_column_selector(dtype_include="number")),
-            (categories, make_column_selector(dtype_exclude="number")),
+            (numbers, _Columns(numeric=True)),
+            (categories, _Columns(numeric=False)),
         )
     return Pipeline([("encode", encoder), ("model", model)])
 
@@ -68,6 +69,17 @@ def dense(matrix: Any) -> Any:
             f"{_MOST_DENSE * 8 / 1e6:.0f} MB; this method cannot use sparse matrices."
         )
     return matrix.toarray()
+
+
+class _Columns:
+    """Choose the columns of numbers, or all others, of a frame of any library."""
+
+    def __init__(self, *, numeric: bool) -> None:
+        self.numeric = numeric
+
+    def __call__(self, X: Any) -> list[str]:
+        frame = nw.from_native(X, eager_only=True)
+        return [name for name, dtype in frame.schema.items() if dtype.is_numeric() == self.numeric]
 
 
 class TargetScale:
