@@ -10,6 +10,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ import pandas as pd
 from scipy import sparse
 
 import ramify
-from ramify.inspection import tree_text
+from ramify.inspection import rules_to_python, tree_text
 from ramify.model import ModelFileError, read_model, write_model
+from ramify.projections import Gaussian
 
 EXTREMES = [0, 1, -1, 2, 7, 31, 32, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**63)]
 STRANGE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.5]
@@ -26,9 +28,9 @@ DTYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.float32, np.float
 JSON = [None, True, False, -1, 0, 1, 3, 2**40, -1.5, 1e300, "", "x", "dense", "rows", [], {}]
 METHODS = ("apply", "decision_path", "predict", "predict_proba", "predict_log_proba")
 METHODS += ("predict_weights", "predict_quantiles", "predict_topk", "sample_predictions")
-METHODS += ("decision_function",)
+METHODS += ("decision_function", "explain")
 PROPERTIES = ("feature_importances_", "output_importances_", "output_names_", "classes_")
-PROPERTIES += ("edges_",)
+PROPERTIES += ("edges_", "output_map_")
 
 
 def make_models():
@@ -54,8 +56,29 @@ def make_models():
         (ramify.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
         (ramify.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
     ]
+    fits += boosted_models(X, frame, Y, masked)
     fitted = [(model.fit(data, targets), data) for model, data, targets in fits]
     return fitted + make_forests(X, frame, Y, masked)
+
+
+def boosted_models(X, frame, Y, masked):
+    """Boosted trees and rules with leaves, heads, losses and decoders of all kinds."""
+    labels, classes = (Y > 0).astype(int), np.digitize(Y, [-1, 0, 1])
+    numbers = partial(ramify.BoostingRegressor, n_estimators=3, random_state=0)
+    kinds = partial(ramify.BoostingClassifier, n_estimators=3, random_state=0)
+    rules = partial(ramify.RuleClassifier, n_rules=4, random_state=0)
+    return [
+        (numbers(projection="gaussian"), frame, masked),
+        (numbers(projection="round_robin", loss="huber"), X, Y),
+        (numbers(projection=Gaussian(n_components=1), leaf_fit="linear"), X, Y),
+        (numbers(), X, sparse.csr_array(np.where(Y > 0, Y, 0.0))),
+        (kinds(projection="adaptive", decoding="f1"), frame, labels),
+        (kinds(), X, classes.astype(str)),
+        (rules(head="complete", loss="examplewise_logistic"), frame, labels),
+        (rules(decoding="known_label_set"), X, sparse.csr_array(labels)),
+        (rules(head="partial"), X, classes[:, 0].astype(str)),
+        (ramify.RuleRegressor(n_rules=4, random_state=0), frame, masked),
+    ]
 
 
 def make_forests(X, frame, Y, masked):
@@ -188,6 +211,8 @@ def use(path, X):
     if hasattr(model, "get_depth"):
         tree_text(model)
         model.get_depth()
+    if hasattr(model, "rules_"):
+        rules_to_python(model)
     repr(model)
     return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,53 +40,76 @@ def forest_quantiles(
     """
     order = np.argsort(quantiles)
     place = np.argsort(order)
-    values: Any = forest.outputs.values
+    find = partial(_weighted_quantiles, quantiles=quantiles[order], n_threads=n_threads)
     blocks = list(forest.row_blocks(leaves.shape[0]))
-    if not forest.outputs.is_sparse:
-        found = np.empty((leaves.shape[0], forest.outputs.n_channels, quantiles.size))
-        for rows in blocks:
-            parts = _blocks(forest, leaves[rows], values, quantiles[order], n_threads)
-            found[rows] = np.concatenate(list(parts), axis=1)[:, :, place]
-        return found
-    values = values.tocsc()
-    stacks: list[list[Any]] = [[] for _ in range(quantiles.size)]
+    if forest.outputs.is_sparse:
+        parts = [_sparse_block(forest, leaves[rows], find) for rows in blocks]
+        return [sparse.csr_array(sparse.vstack([p[q] for p in parts], "csr")) for q in place]
+    found = np.empty((leaves.shape[0], forest.outputs.n_channels, quantiles.size))
     for rows in blocks:
-        beside: list[list[Any]] = [[] for _ in range(quantiles.size)]
-        for part in _blocks(forest, leaves[rows], values, quantiles[order], n_threads):
-            for q, matrices in enumerate(beside):
-                matrices.append(sparse.csr_array(part[:, :, q]))
-        for stack, matrices in zip(stacks, beside):
-            stack.append(sparse.hstack(matrices, format="csr"))
-    return [sparse.csr_array(sparse.vstack(stacks[q], format="csr")) for q in place]
+        found[rows] = _dense_block(forest, leaves[rows], find)[:, :, place]
+    return found
 
 
-def _blocks(
-    forest: Forest,
-    leaves: NDArray[np.int32],
-    values: Any,
-    quantiles: NDArray[np.float64],
-    n_threads: int,
-) -> Iterator[NDArray[np.float64]]:
-    """Yield ascending quantiles of some channels after the other: (n_rows, some, n_quantiles)."""
-    n_train, n_channels = values.shape
+def _dense_block(forest: Forest, leaves: NDArray[np.int32], find: Any) -> NDArray[np.float64]:
+    """Ascending quantiles of every channel: (n_rows, n_channels, n_quantiles)."""
+    values: Any = forest.outputs.values
+    if forest.shares_row_weights:
+        return np.asarray(find(row_weights(forest, leaves), values))
+    return np.concatenate(
+        [
+            find(channel_row_weights(forest, leaves, channel), values[:, channel : channel + 1])
+            for channel in range(values.shape[1])
+        ],
+        axis=1,
+    )
+
+
+def _sparse_block(forest: Forest, leaves: NDArray[np.int32], find: Any) -> list[Any]:
+    """Ascending quantiles as one csr_array of shape (n_rows, n_channels) each.
+
+    A channel without an entry in any row that counts has the quantiles 0, and is left out.
+    """
+    values: Any = forest.outputs.values
     shared = row_weights(forest, leaves) if forest.shares_row_weights else None
+    counted = values if shared is None else values[np.unique(shared.indices)]
+    channels = np.unique(counted.indices)
+    picked = values[:, channels].tocsc()
     step = 1
     if shared is not None:
-        step = n_channels
-        if forest.outputs.is_sparse:
-            step = max(1, _BLOCK_ENTRIES // max(n_train, leaves.shape[0] * quantiles.size))
-    for start in range(0, n_channels, step):
-        part = values[:, start : start + step]
-        dense = part.toarray() if forest.outputs.is_sparse else part
-        weights = channel_row_weights(forest, leaves, start) if shared is None else shared
-        found = np.empty((leaves.shape[0], dense.shape[1], quantiles.size))
-        _core.row_quantiles(
-            indptr=weights.indptr.astype(np.int64, copy=False),
-            indices=weights.indices.astype(np.int32, copy=False),
-            weights=weights.data,
-            values=np.ascontiguousarray(dense),
-            quantiles=quantiles,
-            found=found,
-            n_threads=n_threads,
-        )
-        yield found
+        step = max(1, _BLOCK_ENTRIES // max(values.shape[0], leaves.shape[0]))
+    parts: list[list[Any]] = []
+    for start in range(0, channels.size, step):
+        weights = shared
+        if weights is None:
+            weights = channel_row_weights(forest, leaves, int(channels[start]))
+        found = find(weights, picked[:, start : start + step].toarray())
+        parts.append([sparse.coo_array(found[:, :, q]) for q in range(found.shape[2])])
+    shape = (leaves.shape[0], values.shape[1])
+    if not parts:
+        return [sparse.csr_array(shape) for _ in range(find.keywords["quantiles"].size)]
+    return [_put(sparse.hstack(matrices), channels, shape) for matrices in zip(*parts)]
+
+
+def _put(matrix: Any, channels: NDArray[np.integer[Any]], shape: tuple[int, int]) -> Any:
+    """Put the columns of a matrix to the given places of a wider one."""
+    entries = matrix.tocoo()
+    rows, columns = entries.coords
+    return sparse.csr_array((entries.data, (rows, channels[columns])), shape=shape)
+
+
+def _weighted_quantiles(
+    weights: Any, values: NDArray[np.float64], quantiles: NDArray[np.float64], n_threads: int
+) -> NDArray[np.float64]:
+    """Quantiles of weighted training rows: (n_rows, n_channels, n_quantiles)."""
+    found = np.empty((weights.shape[0], values.shape[1], quantiles.size))
+    _core.row_quantiles(
+        indptr=weights.indptr.astype(np.int64, copy=False),
+        indices=weights.indices.astype(np.int32, copy=False),
+        weights=weights.data,
+        values=np.ascontiguousarray(values),
+        quantiles=quantiles,
+        found=found,
+        n_threads=n_threads,
+    )
+    return found
