@@ -197,6 +197,14 @@ def test_only_fitted_estimators_of_ramify_are_saved(X, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_a_model_file_cannot_hold_has_a_part_that_it_can(X, tmp_path):
+    tuned = ramify.TunedDecoder(ramify.TreeClassifier(max_depth=2), cv=2)
+    tuned.fit(X, np.random.default_rng(0).integers(2, size=(len(X), 2)))
+    with pytest.raises(TypeError, match=r"Save its estimator_, a TreeClassifier, or use joblib"):
+        ramify.save(tuned, tmp_path / "model.ramify")
+    ramify.save(tuned.estimator_, tmp_path / "model.ramify")
+
+
 def test_a_pickle_is_not_loaded(X, tmp_path):
     class Exploit:
         def __reduce__(self):

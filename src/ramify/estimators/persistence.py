@@ -36,8 +36,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
+        inner = type(getattr(model, "estimator_", None)).__name__
+        part = f"Save its estimator_, a {inner}, or use" if inner in ESTIMATORS else "Use"
         raise TypeError(
-            f"save takes a fitted estimator of ramify ({', '.join(ESTIMATORS)}); got {name}."
+            f"save takes a fitted estimator of ramify ({', '.join(ESTIMATORS)}); got {name}. "
+            f"{part} joblib.dump, whose files run code when they are loaded."
         )
     check_is_fitted(model)
     arrays, metadata = model._to_file()

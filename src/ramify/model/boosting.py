@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Encoded: TypeAlias = NDArray[Any] | CSR
 
-#: Kinds of leaves.
-LEAF_KINDS = ("dense", "linear", "single")
 #: Leaves of rows in trees that are held at a time.
 _BLOCK_ENTRIES = 2**22
 
