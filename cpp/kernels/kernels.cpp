@@ -8,6 +8,7 @@
 #include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
+#include "kernels/pairs.inl"
 #include "kernels/parting.inl"
 #include "kernels/rows.inl"
 #include "kernels/sides.inl"

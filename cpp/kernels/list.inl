@@ -255,45 +255,6 @@ void walk_groups(GroupWalkTask& task) {
     if (block < n_blocks) walk_groups_of<N, 1, 1>(task, block);
 }
 
-// One block of two lists at a time. A running sum takes one addition after the other; two of them
-// keep the adder busy.
-template <int N>
-void walk_pair(const PairWalkTask& task) {
-    using V = typename Lanes<N>::V;
-    for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
-        const float* const g = task.gradient.data + block * task.gradient.block_stride;
-        Lanes<N> prefix[2] = {Lanes<N>::zero(), Lanes<N>::zero()};
-        auto step = [&](int list, int64_t i) {
-            prefix[list] =
-                prefix[list] + Lanes<N>::load(g + int64_t{list_row(task.entries[list][i])} * N);
-            return (prefix[list] * prefix[list]).folded();
-        };
-        auto finish = [&](int list, int64_t at, float4 norms) {
-            if (block > 0) {
-                float4 before;
-                std::memcpy(&before, task.norms[list] + at, sizeof(before));
-                norms += before;
-            }
-            std::memcpy(task.norms[list] + at, &norms, sizeof(norms));
-        };
-        int64_t i = 0;
-        for (; i + 4 <= task.n_entries; i += 4) {
-            V first[4], second[4];
-            for (int k = 0; k < 4; ++k) {
-                first[k] = step(0, i + k);
-                second[k] = step(1, i + k);
-            }
-            finish(0, i, sums_of(first[0], first[1], first[2], first[3]));
-            finish(1, i, sums_of(second[0], second[1], second[2], second[3]));
-        }
-        for (int list = 0; list < 2 && i < task.n_entries; ++list) {
-            V rest[4] = {};
-            for (int64_t k = i; k < task.n_entries; ++k) rest[k - i] = step(list, k);
-            finish(list, i, sums_of(rest[0], rest[1], rest[2], rest[3]));
-        }
-    }
-}
-
 // Reads up to kWidth entries, norms and factors past the end; callers leave room for that.
 inline float best_of_list(const ListBestTask& task) {
     using V = typename Native<kWidth>::type;

@@ -65,15 +65,19 @@ void ListSearch::start(const SearchNode& node, size_t n_features) {
         subset_gains_.tabulate(node);
         return;
     }
-    if (static_cast<int64_t>(factors_.size()) < n + kListReadAhead) {
-        for (auto& norms : norms_) norms.resize(n + kListReadAhead);
-        factors_.resize(n + kListReadAhead);
+    if (static_cast<int64_t>(unit_factors_.size()) < n + kListReadAhead) {
+        for (int list = 0; list < kMostLists; ++list) {
+            norms_[list].resize(n + kListReadAhead);
+            factors_[list].resize(n + kListReadAhead);
+        }
         unit_factors_.resize(n + kListReadAhead);
         prefixes_.resize(n);
     }
     if (workspace_.channels.policy != HessianPolicy::unit) return;
-    for (int64_t i = 0; i + 1 < n; ++i)
-        unit_factors_[i] = 1.0f / static_cast<float>(i + 1) + 1.0f / static_cast<float>(n - i - 1);
+    for (int64_t i = static_cast<int64_t>(inverses_.size()); i < n; ++i)
+        inverses_.push_back(1.0f / static_cast<float>(i));
+    const float* const inverses = inverses_.data();
+    for (int64_t i = 0; i + 1 < n; ++i) unit_factors_[i] = inverses[i + 1] + inverses[n - i - 1];
 }
 
 const uint32_t* ListSearch::sort(const NodeRange& range, int32_t feature) {
@@ -176,10 +180,10 @@ bool ListSearch::is_long(const SearchNode& node, const uint32_t* entries) const 
 }
 
 bool ListSearch::is_grouped(const SearchNode& node, const uint32_t* entries) const {
-    constexpr uint32_t kMinGroup = 2;  // rows to a code that pay for looking at the codes
     const int64_t n = node.range.size();
     const uint32_t first = list_code(entries[0]), last = list_code(entries[n - 1]);
-    return first != last && (last == kMissingEntryCode || n >= kMinGroup * (last - first + 1));
+    const int64_t n_codes = int64_t{last} - first + 1;
+    return first != last && (last == kMissingEntryCode || n >= kLongGroupOfBlock * n_codes);
 }
 
 void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_t* features,
@@ -240,14 +244,16 @@ void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
     walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
     walk.n_entries = n - 1;
     for (int k = 0; k < 2; ++k) {
-        walk.entries[k] = entries + k * stride;
+        walk.cuts[k] = cuts_of(node, {entries + k * stride, n, 0, false}, k);
         walk.norms[k] = norms_[k].data();
     }
     kernels_.walk_pair(walk);
     work_ += 2 * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
-    for (int k = 0; k < 2; ++k)
-        choose(node, features[k], ranks[k], {walk.entries[k], n, 0, false}, norms_[k].data(),
-               best);
+    for (int k = 0; k < 2; ++k) {
+        walk.cuts[k].norms = norms_[k].data();
+        keep_first(node, features[k], ranks[k], {entries + k * stride, n, 0, false}, walk.cuts[k],
+                   walk.best[k], best);
+    }
 }
 
 // Lists without missing rows only; see search_groups.
@@ -264,14 +270,14 @@ void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t r
     choose(node, feature, rank, pass, norms_[0].data(), best);
 }
 
-ListBestTask ListSearch::cuts_of(const SearchNode& node, const ListPass& pass) {
+ListBestTask ListSearch::cuts_of(const SearchNode& node, const ListPass& pass, int list) {
     const int64_t n = node.range.size(), least = workspace_.params.min_samples_leaf;
     ListBestTask task;
     task.entries = pass.entries;
     task.factors = unit_factors_.data() + pass.n_before();
     if (workspace_.channels.policy != HessianPolicy::unit) {
-        fill_factors(node, pass);
-        task.factors = factors_.data();
+        fill_factors(node, pass, factors_[list].data());
+        task.factors = factors_[list].data();
     }
     task.begin = std::max<int64_t>(0, least - 1 - pass.n_before());
     task.end = std::min<int64_t>(pass.n_cuts(), n - least - pass.n_before());
@@ -283,10 +289,15 @@ void ListSearch::choose(const SearchNode& node, int32_t feature, uint64_t rank,
     ListBestTask task = cuts_of(node, pass);
     task.norms = norms;
     if (task.begin >= task.end) return;
-    const float gain = kernels_.best_of_list(task);
+    keep_first(node, feature, rank, pass, task, kernels_.best_of_list(task), best);
+}
+
+void ListSearch::keep_first(const SearchNode& node, int32_t feature, uint64_t rank,
+                            const ListPass& pass, const ListBestTask& task, float gain,
+                            Split& best) const {
     if (gain < 0.0f || !best.beaten_by(gain, rank)) return;
     for (int64_t i = task.begin; i < task.end; ++i) {
-        if (norms[i] * task.factors[i] != gain ||
+        if (task.norms[i] * task.factors[i] != gain ||
             list_code(pass.entries[i]) == list_code(pass.entries[i + 1]))
             continue;
         keep(node, feature, rank, gain, pass, i, best);
@@ -308,7 +319,7 @@ void ListSearch::choose_group(const SearchNode& node, int32_t feature, uint64_t 
     if (best.beaten_by(gain, rank)) keep(node, feature, rank, gain, pass, cut, best);
 }
 
-void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
+void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass, float* factors) {
     const float* const weights = workspace_.weights.data() + node.range.begin;
     double initial = 0.0;
     if (pass.missing_left)
@@ -317,7 +328,7 @@ void ListSearch::fill_factors(const SearchNode& node, const ListPass& pass) {
     const double total = node.totals->weight;
     // Minus infinity times any norm is negative or NaN: never the best.
     kernels_.list_factors({weights, pass.entries, pass.n_cuts(), initial, total,
-                           workspace_.dust() * total, prefixes_.data(), factors_.data()});
+                           workspace_.dust() * total, prefixes_.data(), factors});
 }
 
 void ListSearch::keep(const SearchNode& node, int32_t feature, uint64_t rank, double gain,

@@ -50,8 +50,9 @@ class ListSearch {
                        const uint64_t* ranks, const uint32_t* entries, size_t stride, Split& best);
     // Whether lists of one block are better walked one by one.
     bool is_long(const SearchNode& node, const uint32_t* entries) const;
-    // Whether a list varies, and has several rows to a code or missing ones: a walk from code to
-    // code serves both sides that these may go to.
+    // Whether a list varies, and has many rows to a code or missing ones: a walk from code to code
+    // serves both sides that these may go to. Where few rows have a code, the norms of all
+    // prefixes cost less than keeping the last one of each code.
     bool is_grouped(const SearchNode& node, const uint32_t* entries) const;
     void search_pass(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                      Split& best);
@@ -62,10 +63,13 @@ class ListSearch {
                       const uint32_t* ends, const float* norms, int64_t n_cuts, Split& best);
     // Gains of the cuts of a pass over their squared norms, and the cuts that leave both sides
     // enough rows.
-    ListBestTask cuts_of(const SearchNode& node, const ListPass& pass);
+    ListBestTask cuts_of(const SearchNode& node, const ListPass& pass, int list = 0);
+    // The first cut of the best gain, if that beats others.
+    void keep_first(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
+                    const ListBestTask& task, float gain, Split& best) const;
     void search_tiny(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                      size_t n_features, const uint32_t* entries, size_t stride, Split& best) const;
-    void fill_factors(const SearchNode& node, const ListPass& pass);
+    void fill_factors(const SearchNode& node, const ListPass& pass, float* factors);
     void keep(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
               const ListPass& pass, int64_t cut, Split& best) const;
     void keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries, int64_t cut,
@@ -76,7 +80,8 @@ class ListSearch {
     SubsetGains subset_gains_;
     bool is_tiny_ = false;
     std::vector<uint32_t> sorted_;
-    std::vector<float> norms_[2], factors_, unit_factors_;
+    std::vector<float> norms_[kMostLists], factors_[kMostLists];  // of the lists at hand
+    std::vector<float> unit_factors_, inverses_;                  // of the node; of 0, 1, 2, ...
     std::vector<double> prefixes_;
     AlignedVector<float> group_sums_;
     float group_norms_[2][kMostLists][kMostGroups] = {};  // without and with missing rows

@@ -118,6 +118,22 @@ def test_long_groups_are_walked_code_by_code(n_channels, weights, name, restored
     assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
 
 
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("n_channels", [3, 8, 16, 20, 32])
+def test_pairs_of_lists_are_cut_at_the_best_place(
+    n_channels, weights, name, restored_instruction_set
+):
+    """Rows that fill vectors of sixteen, and some that do not; cuts at either end are too near."""
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    for n_rows in (15, 17, 33, 64, 250):
+        problem = numeric_problem(n_rows, 5, n_channels, weights=weights, seed=n_rows)
+        for least in (1, 6):
+            settings = {"max_depth": 3, "min_samples_leaf": least}
+            assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+
+
 def test_some_of_the_rows_do_without_orders():
     problem = numeric_problem(600, 6, 4, missing=True, seed=5)
     rows = problem.all_rows[::2].copy()

@@ -73,10 +73,11 @@ struct ListWalkTask {
     float* norms = nullptr;  // OUT (n_entries,), with room for 3 more
 };
 
-// The same for one or two lists in which several entries have one code: norms only where the code
-// changes behind an entry, which is read past the end. Cut j is before entry ends[j]. Where a
-// list has missing rows, which come last, `norms` is for those on the right, and `with_missing`
-// for all cuts but the last, which parts them from the values, with them on the left.
+// The same for one or two lists in which many entries have one code, or some are missing: norms
+// only where the code changes behind an entry, which is read past the end. Cut j is before entry
+// ends[j]. Where a list has missing rows, which come last, `norms` is for those on the right, and
+// `with_missing` for all cuts but the last, which parts them from the values, with them on the
+// left.
 constexpr int kMostLists = 2, kMostGroupBlocks = 4;
 constexpr int64_t kMostGroups = 256;
 // Rows to a code from which on one block of a single list is added up group by group, which is
@@ -97,14 +98,6 @@ struct GroupWalkTask {
     int64_t n_cuts[kMostLists] = {};       // OUT
 };
 
-// The same for two lists of one length: their sums do not wait for each other.
-struct PairWalkTask {
-    Blocks gradient;                  // IN
-    const uint32_t* entries[2] = {};  // IN (n_entries,) each
-    int64_t n_entries = 0;
-    float* norms[2] = {};  // OUT (n_entries,) each, with room for 3 more
-};
-
 // The largest norms[i] * factors[i] over i in [begin, end) where the code changes after entry i;
 // negative if there is none.
 struct ListBestTask {
@@ -112,6 +105,16 @@ struct ListBestTask {
     const float* norms = nullptr;       // IN
     const float* factors = nullptr;     // IN
     int64_t begin = 0, end = 0;
+};
+
+// The same for two lists of one length, whose sums do not wait for each other, and the best cut
+// of each: the largest norms[i] * factors[i] as in ListBestTask, whose `norms` are these.
+struct PairWalkTask {
+    Blocks gradient;  // IN
+    int64_t n_entries = 0;
+    ListBestTask cuts[2];  // IN, but for the norms
+    float* norms[2] = {};  // OUT (n_entries,) each, with room for 3 more
+    float best[2] = {};    // OUT
 };
 
 // The cut with the largest norms[j] * factors[ends[j] - 1], j in [first, last), the first of equal
@@ -394,7 +397,7 @@ struct Kernels {
     void (*list_factors)(const ListFactorTask&);
     void (*walk_list)(const ListWalkTask&);
     void (*walk_groups)(GroupWalkTask&);
-    void (*walk_pair)(const PairWalkTask&);
+    void (*walk_pair)(PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     int64_t (*best_of_groups)(const GroupBestTask&);
     void (*split_list)(const ListSplitTask&);
