@@ -1,5 +1,6 @@
 import naive_metrics as naive
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
@@ -75,7 +76,9 @@ def test_label_f1_of_observed_rows_equals_that_of_a_label_alone(problem):
             known = ~np.isnan(true[:, j])
             both = weights[known] @ (true[known, j] * pred[known, j])
             sizes = weights[known] @ (true[known, j] + pred[known, j])
-            assert score == pytest.approx(2 * both / sizes if sizes else 0.25)
+            expected = 2 * both / sizes if sizes else 0.25
+            expected = expected if weights[known].sum() else np.nan
+            assert score == pytest.approx(expected, nan_ok=True)
 
 
 @given(problem=naive.label_problems(unobserved=True))
@@ -171,3 +174,23 @@ def test_a_million_labels_fit_in_memory():
     true = sparse.csr_array((np.ones(5000, np.int8), (rows, columns)), shape=shape)
     assert metrics.example_f1_score(true, true) == 1.0
     assert metrics.label_f1_score(true, true, average="micro") == 1.0
+
+
+def test_a_label_that_is_never_observed_does_not_count():
+    true = np.array([[1, np.nan], [0, np.nan], [1, np.nan]])
+    pred = np.array([[1, 1], [0, 0], [1, 0]])
+    assert metrics.label_f1_score(true, pred) == 1.0
+    scores = metrics.label_f1_score(true, pred, average=None)
+    assert np.array_equal(scores, [1.0, np.nan], equal_nan=True)
+    for average in ("macro", "micro"):
+        assert np.isnan(metrics.label_f1_score(np.full((3, 2), np.nan), pred, average=average))
+
+
+@pytest.mark.parametrize("name", ["hamming_loss", "macro_f1", "lrap", "one_error", "r2"])
+def test_nullable_columns_hold_what_is_not_observed(name):
+    true = np.array([[1, 0, 1], [np.nan, 1, 0], [0, 1, np.nan]])
+    pred = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0]])
+    nullable = pd.DataFrame(true).astype("Int64")
+    assert nullable.to_numpy().dtype == object
+    metric = metrics.METRICS[name].function
+    assert metric(nullable, pd.DataFrame(pred).astype("Int64")) == metric(true, pred)

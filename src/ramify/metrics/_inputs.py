@@ -57,7 +57,7 @@ def read_labels(y: Any, name: str, *, allow_unobserved: bool = False) -> Labels:
             )
         matrix.eliminate_zeros()
         return Labels(matrix.astype(np.bool_))
-    values = _two_dimensional(np.asarray(y), name)
+    values = _two_dimensional(_as_array(y), name)
     if values.dtype == np.bool_:
         return Labels(values)
     numbers = _as_floats(values, name)
@@ -90,7 +90,7 @@ def read_scores(y_score: Any, shape: tuple[int, int]) -> Floats | sparse.csr_arr
         scores = _canonical(y_score).astype(np.float64)
         is_finite = np.isfinite(scores.data).all()
     else:
-        scores = _as_floats(_two_dimensional(np.asarray(y_score), "y_score"), "y_score")
+        scores = _as_floats(_two_dimensional(_as_array(y_score), "y_score"), "y_score")
         is_finite = np.isfinite(scores).all()
     check_same_shape(shape, scores.shape, "y_score")
     if not is_finite:
@@ -100,7 +100,7 @@ def read_scores(y_score: Any, shape: tuple[int, int]) -> Floats | sparse.csr_arr
 
 def read_targets(y: Any, name: str) -> Floats:
     """Read numbers of shape (n,) or (n, d) as (n, d); NaN stays."""
-    values = np.asarray(y.toarray() if is_sparse(y) else y)
+    values = _as_array(y.toarray() if is_sparse(y) else y)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     numbers = _as_floats(_two_dimensional(values, name), name)
     if np.isinf(numbers).any():
@@ -145,6 +145,17 @@ def _checked_weights(sample_weight: Any) -> Floats:
             "sample_weight must hold finite numbers >= 0 that are not all 0; got others."
         )
     return weights
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    """Give an array, with NaN where a nullable column of a frame holds nothing."""
+    array = np.asarray(values)
+    if array.dtype != object or not hasattr(values, "to_numpy"):
+        return array
+    try:
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        return array
 
 
 def _as_floats(values: NDArray[Any], name: str) -> Floats:

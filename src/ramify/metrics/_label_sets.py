@@ -270,7 +270,8 @@ def label_f1_score(
     Returns
     -------
     float or ndarray of shape (d,)
-        From 0 to 1, the best.
+        From 0 to 1, the best. A label without an observed entry has the score NaN and is left
+        out of the average.
 
     Examples
     --------
@@ -283,9 +284,11 @@ def label_f1_score(
     true, pred = read_label_pair(y_true, y_pred)
     overlap = label_overlap(true, pred, read_row_weights(sample_weight, true.shape[0]))
     doubled, sizes = 2.0 * overlap.n_both, overlap.n_true + overlap.n_pred
+    n_observed = overlap.n_observed
     if average == "micro":
         doubled, sizes = doubled.sum(keepdims=True), sizes.sum(keepdims=True)
-    scores = _ratios(doubled, sizes, zero_division)
+        n_observed = n_observed.sum(keepdims=True)
+    scores = np.where(n_observed > 0, _ratios(doubled, sizes, zero_division), np.nan)
     if average is None:
         return scores
     defined = scores[~np.isnan(scores)]
