@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.boosting import METHODS, N_TRAIN, PROBLEMS, problem
+from benchmarks.papers.boosting import METHODS, N_FEATURES, N_TRAIN, PROBLEMS, problem
 from benchmarks.papers.pictures import save
 from benchmarks.papers.runs import Runs, load
 from ramify import BoostingClassifier, BoostingRegressor, projections
@@ -79,7 +79,7 @@ def curve(model: Any, parts: tuple[Any, ...], score: Callable[..., float]) -> di
 
 def friedman(structure: str) -> tuple[Any, ...]:
     """Generate one of the problems, divided."""
-    X, Y = problem(structure, 0, seed=0)
+    X, Y = problem(structure, 0, N_FEATURES, seed=0)
     return X[:N_TRAIN], Y[:N_TRAIN], X[N_TRAIN:], Y[N_TRAIN:]
 
 
