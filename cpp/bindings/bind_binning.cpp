@@ -119,9 +119,8 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     const int64_t n_features = length(place);
     require_offsets(indptr, length(indices), "indptr");
     require_range(indices, 0, n_features, "indices");
-    for (int64_t row = 0; row < task.n_rows; ++row)
-        for (int64_t e = indptr.data()[row] + 1; e < indptr.data()[row + 1]; ++e)
-            require(indices.data()[e] > indices.data()[e - 1], "indices must rise within a row");
+    require(rise_within_rows(indptr.data(), task.n_rows, indices.data()),
+            "indices must rise within a row");
     require_length(code, n_features, "code");
     require_length(list_indptr, task.n_rows + 1, "list_indptr");
     require_length(codes, length(slots), "codes");
@@ -136,9 +135,8 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
         require(place.data()[inverted.data()[i]] >= 0, "inverted features must have a slot");
         change[inverted.data()[i]] = -1;
     }
-    int64_t n_listed = task.n_rows * length(inverted);
-    for (int64_t e = 0; e < length(indices); ++e) n_listed += change[indices.data()[e]];
-    require_length(slots, n_listed, "slots");
+    const int64_t n_more = sum_at(change.data(), indices.data(), length(indices));
+    require_length(slots, task.n_rows * length(inverted) + n_more, "slots");
     task.indptr = indptr.data();
     task.indices = indices.data();
     task.place = place.data();
@@ -150,6 +148,13 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     task.codes = codes.data();
     task.tiles = tiles.data();
     without_gil([&](Interrupt&) { split_entries(task); });
+}
+
+bool is_csr_canonical(const Vector<int32_t>& indptr, const Vector<int32_t>& indices,
+                      int64_t n_columns) {
+    require(length(indptr) >= 1, "indptr must not be empty");
+    return is_canonical(indptr.data(), length(indptr) - 1, indices.data(), length(indices),
+                        n_columns);
 }
 
 template <typename Code>
@@ -167,6 +172,9 @@ void def_split(nb::module_& module) {
 void init_binning(nb::module_& module) {
     module.def("count_entries", &count, nb::arg("indices").noconvert(),
                nb::arg("counts").noconvert(), "Count how often each number is among the indices.");
+    module.def("is_canonical", &is_csr_canonical, nb::arg("indptr").noconvert(),
+               nb::arg("indices").noconvert(), nb::arg("n_columns"),
+               "Tell whether indices of a CSR matrix are in range and rise within rows.");
     def_split<uint8_t>(module);
     def_split<uint32_t>(module);
     def_two_values<float>(module);

@@ -22,7 +22,7 @@ struct LearntRules {
     }
 };
 
-LearntRules learn(const Columns& columns, const Matrix<double>& labels, OutMatrix<double> scores,
+LearntRules learn(const Columns& columns, const Matrix<int8_t>& labels, OutMatrix<double> scores,
                   OutMatrix<double> values, const std::optional<Vector<double>>& coupling,
                   const Vector<uint64_t>& seeds, double learning_rate, bool bootstrap,
                   const RuleParams& params) {

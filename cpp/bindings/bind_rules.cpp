@@ -40,7 +40,7 @@ double head_of(const Matrix<double>& values, int64_t n_outputs,
     });
 }
 
-void add_to_scores(const Matrix<double>& labels, OutMatrix<double> scores,
+void add_to_scores(const Matrix<int8_t>& labels, OutMatrix<double> scores,
                    OutMatrix<double> values, bool is_examplewise, const Vector<int32_t>& rows,
                    const std::optional<Vector<int32_t>>& outputs, const Vector<double>& head,
                    int n_threads) {

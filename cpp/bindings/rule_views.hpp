@@ -60,7 +60,7 @@ class Columns {
 };
 
 // Labels, scores and statistics of a logistic loss.
-inline RuleScores scores_of(const Matrix<double>& labels, OutMatrix<double>& scores,
+inline RuleScores scores_of(const Matrix<int8_t>& labels, OutMatrix<double>& scores,
                             OutMatrix<double>& values) {
     const int64_t n_rows = length(scores), n_outputs = static_cast<int64_t>(scores.shape(1));
     require(length(labels) == n_rows && static_cast<int64_t>(labels.shape(1)) == n_outputs,

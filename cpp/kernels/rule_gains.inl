@@ -147,6 +147,7 @@ double scan_gains_of(const GainScan& scan, const int32_t* positions, const int64
         std::memcpy(gains + 2 * i, &both, sizeof both);
         most = both > most ? both : most;
     }
+    for (int v = 0; Blocks > 0 && v < kKept; ++v) store8(scan.sums + v * kSystems, kept[v]);
     return most[0] > most[1] ? most[0] : most[1];
 }
 

@@ -33,6 +33,7 @@ inline double sum_of(double8 v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
+#include "rule_lists.inl"
 #include "rule_row_sums.inl"
 // uses add_rows
 #include "rule_gains.inl"
@@ -43,6 +44,9 @@ inline double sum_of(double8 v) {
 
 const RuleKernels& rule_kernels() {
     static const RuleKernels table = {add_rows,
+                                      list_drawn,
+                                      find_places,
+                                      keep_placed,
                                       add_bounded_rows,
                                       share_below,
                                       weigh_row,

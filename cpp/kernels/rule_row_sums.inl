@@ -14,17 +14,35 @@ void add_rows_of(const double* values, int64_t stride, const int32_t* positions,
     for (int v = 0; v < Vectors; ++v) store8(sums + v * kSystems, sum[v]);
 }
 
+// Sums that registers hold, in vectors.
+#ifdef __AVX512F__
+constexpr int kMostSums = 16;
+#else
+constexpr int kMostSums = 4;
+#endif
+
+// The last vectors of rows, which are at most `Vectors`.
+template <int Vectors, bool Drawn>
+void add_last_rows(const double* values, int64_t stride, int64_t n_vectors,
+                   const int32_t* positions, int64_t n, const int32_t* draws, double* sums) {
+    if constexpr (Vectors > 0) {
+        if (n_vectors == Vectors)
+            add_rows_of<Vectors, Drawn>(values, stride, positions, n, draws, sums);
+        else
+            add_last_rows<Vectors - 1, Drawn>(values, stride, n_vectors, positions, n, draws,
+                                              sums);
+    }
+}
+
 template <bool Drawn>
 void add_all_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,
                   const int32_t* draws, double* sums) {
+    constexpr int64_t kMost = kMostSums * kSystems;
     int64_t at = 0;
-    for (; at + 4 * kSystems <= width; at += 4 * kSystems)
-        add_rows_of<4, Drawn>(values + at, width, positions, n, draws, sums + at);
-    if (at + 2 * kSystems <= width) {
-        add_rows_of<2, Drawn>(values + at, width, positions, n, draws, sums + at);
-        at += 2 * kSystems;
-    }
-    if (at < width) add_rows_of<1, Drawn>(values + at, width, positions, n, draws, sums + at);
+    for (; at + kMost < width; at += kMost)
+        add_rows_of<kMostSums, Drawn>(values + at, width, positions, n, draws, sums + at);
+    add_last_rows<kMostSums, Drawn>(values + at, width, (width - at) / kSystems, positions, n,
+                                    draws, sums + at);
 }
 
 void add_rows(const double* values, int64_t width, const int32_t* positions, int64_t n,

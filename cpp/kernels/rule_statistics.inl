@@ -44,26 +44,39 @@ constexpr double kInverseFactorials[] = {1.0,
                                          1.0 / 6227020800};
 
 // e^x to the last bit or two, for |x| <= 700: x = (n + i / kParts) ln 2 + r, and the series of
-// e^r.
-inline double8 exp8(double8 x) {
+// e^r. Vectors go side by side from step to step: each step waits for the one before, and a
+// processor does not look far enough ahead to find the next vector by itself.
+template <int Vectors>
+inline void exp_of(double8 (&x)[Vectors]) {
     const double8 shift = all8(6755399441055744.0);  // 1.5 * 2^52: its last bits count in ones
-    const double8 turned = x * all8(kParts * 1.4426950408889634) + shift;
-    const double8 n = turned - shift;
-    const double8 r =
-        (x - n * all8(0.6931471803691238 / kParts)) - n * all8(1.9082149292705877e-10 / kParts);
-    double8 series = all8(kInverseFactorials[kTerms]);
-    for (int i = kTerms - 1; i >= 0; --i) series = series * r + all8(kInverseFactorials[i]);
-    long8 bits, exponent;
-    std::memcpy(&exponent, &turned, sizeof exponent);
+    double8 turned[Vectors], series[Vectors];
+    for (int v = 0; v < Vectors; ++v) turned[v] = x[v] * all8(kParts * 1.4426950408889634) + shift;
+    for (int v = 0; v < Vectors; ++v) {
+        const double8 n = turned[v] - shift;
+        x[v] -= n * all8(0.6931471803691238 / kParts);
+        x[v] -= n * all8(1.9082149292705877e-10 / kParts);
+    }
+    for (int v = 0; v < Vectors; ++v) series[v] = all8(kInverseFactorials[kTerms]);
+    for (int i = kTerms - 1; i >= 0; --i)
+        for (int v = 0; v < Vectors; ++v)
+            series[v] = series[v] * x[v] + all8(kInverseFactorials[i]);
+    for (int v = 0; v < Vectors; ++v) {
+        long8 bits, exponent;
+        std::memcpy(&exponent, &turned[v], sizeof exponent);
 #ifdef __AVX512F__
-    series *= (double8)_mm512_permutex2var_pd(_mm512_load_pd(kPowersOf2), (__m512i)exponent,
-                                              _mm512_load_pd(kPowersOf2 + kSystems));
+        series[v] *= (double8)_mm512_permutex2var_pd(_mm512_load_pd(kPowersOf2), (__m512i)exponent,
+                                                     _mm512_load_pd(kPowersOf2 + kSystems));
 #endif
-    std::memcpy(&bits, &series, sizeof bits);
-    bits += exponent >> kPartBits << 52;
-    double8 result;
-    std::memcpy(&result, &bits, sizeof result);
-    return result;
+        std::memcpy(&bits, &series[v], sizeof bits);
+        bits += exponent >> kPartBits << 52;
+        std::memcpy(&x[v], &bits, sizeof bits);
+    }
+}
+
+inline double8 exp8(double8 x) {
+    double8 one[1] = {x};
+    exp_of(one);
+    return one[0];
 }
 
 inline double8 clamp8(double8 x, double low, double high) {
@@ -107,6 +120,18 @@ inline double8 first_of(double8 v, int64_t n) {
 #endif
 }
 
+// The first `n` of 8 labels as numbers; the others are 0.
+inline double8 load_labels(const int8_t* from, int64_t n) {
+#ifdef __AVX512F__
+    const __m128i bytes = _mm_maskz_loadu_epi8(static_cast<__mmask16>((1 << n) - 1), from);
+    return (double8)_mm512_cvtepi32_pd(_mm256_cvtepi8_epi32(bytes));
+#else
+    double8 v = {};
+    for (int64_t i = 0; i < n; ++i) v[i] = from[i];
+    return v;
+#endif
+}
+
 // Scores of at most 8 labels after what is added to them.
 inline double8 add_some(double* scores, const double* added, int64_t n) {
     double8 p = load_some(scores, n);
@@ -116,27 +141,70 @@ inline double8 add_some(double* scores, const double* added, int64_t n) {
     return p;
 }
 
-// -y s and s (1 - s), with s the probability of the other label.
-void logistic_statistics(const double* labels, double* scores, const double* added, int64_t n,
-                         double* gradient, double* diagonal) {
-    for (int64_t k = 0; k < n; k += kSystems) {
-        const int64_t count = n - k < kSystems ? n - k : kSystems;
-        const double8 y = load_some(labels + k, count);
-        const double8 p = add_some(scores + k, added == nullptr ? nullptr : added + k, count);
-        const double8 share = all8(1.0) / (all8(1.0) + exp8(clamp8(y * p, -700.0, 700.0)));
-        store_some(gradient + k, -y * share, count);
-        store_some(diagonal + k, share * (all8(1.0) - share), count);
+// 1 / x to the last bit or two, for x that is neither tiny nor huge.
+template <int Vectors>
+inline void invert(double8 (&x)[Vectors]) {
+#ifdef __AVX512F__
+    // Two steps of Newton's method take 14 bits to 56, in a third of the time of a division.
+    const double8 two = all8(2.0);
+    double8 y[Vectors];
+    for (int v = 0; v < Vectors; ++v) y[v] = (double8)_mm512_rcp14_pd((__m512d)x[v]);
+    for (int v = 0; v < Vectors; ++v) y[v] *= two - x[v] * y[v];
+    for (int v = 0; v < Vectors; ++v) x[v] = y[v] * (two - x[v] * y[v]);
+#else
+    for (int v = 0; v < Vectors; ++v) x[v] = all8(1.0) / x[v];
+#endif
+}
+
+// The first n labels, in so many vectors.
+template <int Vectors>
+inline void logistic_of(const int8_t* labels, double* scores, const double* added, int64_t n,
+                        double* gradient, double* diagonal) {
+    auto count = [n](int v) { return v + 1 < Vectors ? kSystems : n - v * kSystems; };
+    double8 y[Vectors], share[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+        const int64_t k = v * kSystems;
+        y[v] = load_labels(labels + k, count(v));
+        const double8 p = add_some(scores + k, added == nullptr ? nullptr : added + k, count(v));
+        share[v] = clamp8(y[v] * p, -700.0, 700.0);
+    }
+    exp_of(share);
+    for (int v = 0; v < Vectors; ++v) share[v] += all8(1.0);
+    invert(share);
+    for (int v = 0; v < Vectors; ++v) {
+        const int64_t k = v * kSystems;
+        store_some(gradient + k, -y[v] * share[v], count(v));
+        store_some(diagonal + k, share[v] * (all8(1.0) - share[v]), count(v));
     }
 }
 
+// -y s and s (1 - s), with s the probability of the other label.
+void logistic_statistics(const int8_t* labels, double* scores, const double* added, int64_t n,
+                         double* gradient, double* diagonal) {
+    constexpr int kTogether = 4;
+    for (; n > kTogether * kSystems; n -= kTogether * kSystems) {
+        logistic_of<kTogether>(labels, scores, added, kTogether * kSystems, gradient, diagonal);
+        labels += kTogether * kSystems;
+        scores += kTogether * kSystems;
+        if (added != nullptr) added += kTogether * kSystems;
+        gradient += kTogether * kSystems;
+        diagonal += kTogether * kSystems;
+    }
+    auto* const last = n > 3 * kSystems   ? &logistic_of<4>
+                       : n > 2 * kSystems ? &logistic_of<3>
+                       : n > kSystems     ? &logistic_of<2>
+                                          : &logistic_of<1>;
+    if (n > 0) last(labels, scores, added, n, gradient, diagonal);
+}
+
 // -y s and s, with s the share of each label in 1 + sum exp(-y p).
-void examplewise_statistics(const double* labels, double* scores, const double* added, int64_t n,
+void examplewise_statistics(const int8_t* labels, double* scores, const double* added, int64_t n,
                             double* gradient, double* diagonal) {
     double8 most = all8(0.0);
     for (int64_t k = 0; k < n; k += kSystems) {
         const int64_t count = n - k < kSystems ? n - k : kSystems;
         const double8 p = add_some(scores + k, added == nullptr ? nullptr : added + k, count);
-        const double8 margins = -load_some(labels + k, count) * p;
+        const double8 margins = -load_labels(labels + k, count) * p;
         most = margins > most ? margins : most;
         store_some(diagonal + k, margins, count);
     }
@@ -154,6 +222,6 @@ void examplewise_statistics(const double* labels, double* scores, const double* 
         const int64_t count = n - k < kSystems ? n - k : kSystems;
         const double8 share = load_some(diagonal + k, count) * inverse;
         store_some(diagonal + k, share, count);
-        store_some(gradient + k, -load_some(labels + k, count) * share, count);
+        store_some(gradient + k, -load_labels(labels + k, count) * share, count);
     }
 }

@@ -56,12 +56,12 @@ class DiagonalScorer {
           best_(best),
           kernels_(rule_kernels()),
           sums_(memory.sums),
-          total_(memory.total),
+          own_total_(memory.total),
+          total_(rows_.total.data()),
           gains_(memory.work),
           cut_gains_(memory.exact) {
         if (chooses_) gains_.resize(rows_.block());
-        sums_.assign(rows_.width(), 0.0);
-        total_ = rows_.total;
+        sums_.resize(rows_.width());
     }
 
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
@@ -76,7 +76,7 @@ class DiagonalScorer {
         if (chooses_ && !is_single) return scan_cuts(groups, first, n, step, known, *this);
         if (n <= 0) return;
         if (static_cast<int64_t>(cut_gains_.size()) < 2 * n) cut_gains_.resize(2 * n);
-        const GainScan scan{rows_.n_outputs,   rows_.values,        rows_.draws, total_.data(),
+        const GainScan scan{rows_.n_outputs,   rows_.values,        rows_.draws, total_,
                             rows_.dust.data(), penalty_of(params_), sums_.data()};
         double largest =
             kernels_.scan_gains(scan, groups.positions.data(), groups.offsets.data() + first, n,
@@ -87,24 +87,35 @@ class DiagonalScorer {
             (1.0 - kNearGain);
         if (!(largest > least)) return;
         using Op = RuleOperator;
-        clear();
         int64_t size = 0;
         int32_t next = first;  // not added yet
+        if (n == 1)
+            next += step;  // a single cut is in the sums already
+        else
+            clear();
         for (int32_t i = 0, g = first; i < n; ++i, g += step) {
             size += groups.sizes[g];
             if (!(std::max(cut_gains_[2 * i], cut_gains_[2 * i + 1]) > least)) continue;
-            const int64_t begin = groups.offsets[std::min(next, g)];
-            add(groups.positions.data() + begin, groups.offsets[std::max(next, g) + 1] - begin);
-            next = g + step;
+            if (next != g + step) {
+                const int64_t begin = groups.offsets[std::min(next, g)];
+                add(groups.positions.data() + begin,
+                    groups.offsets[std::max(next, g) + 1] - begin);
+                next = g + step;
+            }
             if (step > 0)
                 offer(Op::at_most, Op::above, g, size, known - size);
             else
                 offer(Op::above, Op::at_most, g - 1, size, known - size);
         }
     }
-    void set_known() { total_ = sums_; }
+    void set_known() {
+        own_total_ = sums_;
+        total_ = own_total_.data();
+    }
     void subtract_known() {
-        for (size_t k = 0; k < total_.size(); ++k) total_[k] -= sums_[k];
+        own_total_ = rows_.total;
+        for (size_t k = 0; k < own_total_.size(); ++k) own_total_[k] -= sums_[k];
+        total_ = own_total_.data();
     }
     void offer(RuleOperator op, RuleOperator other, int32_t group, int64_t size,
                int64_t other_size) {
@@ -133,13 +144,12 @@ class DiagonalScorer {
         if (chooses_) {
             // No head gains more than its size times the largest gain of an output.
             const double least = std::max(best_.gain, largest_.least());
-            if (!kernels_.any_gain_above(sums_.data(), total_.data(), complement,
-                                         rows_.dust.data(), rows_.n_outputs, penalty, head_size(),
-                                         least))
+            if (!kernels_.any_gain_above(sums_.data(), total_, complement, rows_.dust.data(),
+                                         rows_.n_outputs, penalty, head_size(), least))
                 return;
         }
         double gain =
-            kernels_.diagonal_gains(sums_.data(), total_.data(), complement, rows_.dust.data(),
+            kernels_.diagonal_gains(sums_.data(), total_, complement, rows_.dust.data(),
                                     rows_.n_outputs, penalty, chooses_ ? gains_.data() : nullptr);
         if (chooses_) gain = choose_outputs(gains_, rows_.n_outputs, params_, order_, nullptr);
         if (!(gain > best_.gain * kBetter)) return;
@@ -147,7 +157,14 @@ class DiagonalScorer {
         best_.op = op;
         best_.group = group;
         largest_.raise(gain);
-        if (chooses_) choose_outputs(gains_, rows_.n_outputs, params_, order_, &best_.outputs);
+        if (chooses_) return keep_outputs();
+        best_.sums = sums_;
+        for (size_t k = 0; complement && k < sums_.size(); ++k)
+            best_.sums[k] = total_[k] - sums_[k];
+    }
+
+    void keep_outputs() {
+        choose_outputs(gains_, rows_.n_outputs, params_, order_, &best_.outputs);
     }
 
     double head_size() const {
@@ -161,7 +178,8 @@ class DiagonalScorer {
     LargestGain& largest_;
     Refinement& best_;
     const RuleKernels& kernels_;
-    AlignedVector<double>&sums_, &total_;
+    AlignedVector<double>&sums_, &own_total_;
+    const double* total_;
     AlignedVector<double>&gains_, &cut_gains_;
     std::vector<int32_t> order_;
 };

@@ -6,52 +6,43 @@ namespace ramify {
 void CoveredRows::cover(const int32_t* counts, int64_t n_rows) {
     rows.resize(n_rows);
     place.resize(n_rows);
-    int32_t n = 0;
-    for (int32_t row = 0; row < static_cast<int32_t>(n_rows); ++row) {
-        const bool is_drawn = counts[row] > 0;
-        rows[n] = row;
-        place[row] = is_drawn ? row : -1;
-        n += is_drawn;
-    }
-    rows.resize(n);
+    rows.resize(rule_kernels().list_drawn(counts, n_rows, rows.data(), place.data()));
     positions = rows;
     draws.assign(counts, counts + n_rows);
 }
 
-// Which rows are kept can hardly be foreseen: there is no branch on it.
+// Rows that are not covered any more lose their place, and then go.
 void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condition) {
     const int32_t feature = condition.feature;
-    removed.resize(rows.size());
-    size_t n_kept = 0, n_removed = 0;
-    auto divide = [&](auto is_kept_row) {
-        for (size_t i = 0; i < rows.size(); ++i) {
-            const int32_t row = rows[i], position = positions[i];
-            const bool is_kept = is_kept_row(row);
-            rows[n_kept] = row;
-            positions[n_kept] = position;
-            removed[n_removed] = position;
-            place[row] = is_kept ? position : -1;
-            n_kept += is_kept;
-            n_removed += !is_kept;
-        }
-    };
-    if (columns.is_sparse(feature)) {
-        // Only rows that are listed are not as all others are: these are marked.
-        const bool others = RuleColumns::satisfies(condition, columns.default_code(feature));
-        constexpr int32_t kMark = -2;
-        columns.for_listed(feature, [&](int32_t row, uint32_t code) {
-            const bool is_other = RuleColumns::satisfies(condition, code) != others;
-            place[row] = is_other && place[row] >= 0 ? kMark : place[row];
-        });
-        divide([&](int32_t row) { return (place[row] == kMark) != others; });
-    } else {
+    const int64_t n = size();
+    removed.resize(n);
+    if (!columns.is_sparse(feature)) {
         columns.read(feature, [&](auto code_of) {
-            divide([&](int32_t row) { return RuleColumns::satisfies(condition, code_of(row)); });
+            for (int64_t i = 0; i < n; ++i) {
+                const int32_t is_kept = RuleColumns::satisfies(condition, code_of(rows[i]));
+                place[rows[i]] = positions[i] | (is_kept - 1);
+            }
         });
+    } else if (RuleColumns::satisfies(condition, columns.default_code(feature))) {
+        columns.for_listed(feature, [&](int32_t row, uint32_t code) {
+            place[row] |= static_cast<int32_t>(RuleColumns::satisfies(condition, code)) - 1;
+        });
+    } else {
+        // Only rows that are listed can be kept.
+        std::vector<int32_t> kept;
+        columns.for_listed(feature, [&](int32_t row, uint32_t code) {
+            if (place[row] >= 0 && RuleColumns::satisfies(condition, code)) kept.push_back(row);
+        });
+        std::vector<int32_t> kept_places(kept.size());
+        for (size_t i = 0; i < kept.size(); ++i) kept_places[i] = place[kept[i]];
+        for (int32_t row : rows) place[row] = -1;
+        for (size_t i = 0; i < kept.size(); ++i) place[kept[i]] = kept_places[i];
     }
+    const int64_t n_kept =
+        rule_kernels().keep_placed(place.data(), n, rows.data(), positions.data(), removed.data());
     rows.resize(n_kept);
     positions.resize(n_kept);
-    removed.resize(n_removed);
+    removed.resize(n - n_kept);
 }
 
 void CoveredRows::renumber() {
@@ -65,6 +56,8 @@ void CoveredRows::renumber() {
 
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {
     const int64_t n_bins = columns.binned().n_bins(feature);
+    if (columns.is_sparse(feature) && columns.binned().is_two_valued[feature])
+        return find_pair(columns, feature, covered);
     bin_rows_.assign(n_bins + 1, 0);
     if (columns.is_sparse(feature))
         find_sparse(columns, feature, covered);
@@ -105,15 +98,40 @@ void FeatureGroups::find_sparse(const RuleColumns& columns, int32_t feature,
     sort(n_bins, covered.size() - n, unlisted, listed_.data(), n);
 }
 
+// Two values, of which the rarer is listed and none is missing: there is nothing to sort.
+void FeatureGroups::find_pair(const RuleColumns& columns, int32_t feature,
+                              const CoveredRows& covered) {
+    const size_t most = static_cast<size_t>(columns.n_listed(feature));
+    if (positions.size() < most) positions.resize(most);
+    const int64_t n = rule_kernels().find_places(covered.place.data(), columns.listed(feature),
+                                                 columns.n_listed(feature), positions.data());
+    n_missing = 0;
+    codes.resize(std::max<size_t>(codes.size(), 2));
+    sizes.resize(std::max<size_t>(sizes.size(), 3));
+    offsets.resize(std::max<size_t>(offsets.size(), 4));
+    const int32_t unlisted = static_cast<int32_t>(columns.default_code(feature));
+    const bool is_split = n > 0 && n < covered.size();
+    n_groups = is_split ? 2 : 1;
+    pivot = is_split ? unlisted : 0;
+    codes[0] = 0;
+    codes[1] = 1;
+    sizes[unlisted] = covered.size() - n;
+    sizes[1 - unlisted] = n;
+    sizes[2] = 0;
+    offsets[0] = 0;
+    offsets[1] = unlisted == 0 ? 0 : n;
+    offsets[2] = offsets[3] = n;
+}
+
 // A counting sort of the listed rows by bin, those of the pivot last. Bins are empty or not, and
 // rows in the pivot or not, in no order that could be foreseen: there is no branch on either.
 void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin,
                          const int32_t* listed, int64_t n_listed) {
     if (n_unlisted > 0) bin_rows_[unlisted_bin] += static_cast<int32_t>(n_unlisted);
     const int64_t pivot_bin = n_unlisted > 0 ? unlisted_bin : first_largest();
-    codes.resize(n_bins + 1);
-    sizes.resize(n_bins + 2);
-    offsets.resize(n_bins + 2);
+    codes.resize(std::max<size_t>(codes.size(), n_bins + 1));
+    sizes.resize(std::max<size_t>(sizes.size(), n_bins + 2));
+    offsets.resize(std::max<size_t>(offsets.size(), n_bins + 2));
     next_.resize(n_bins + 1);  // where the next row of a bin goes
     const int32_t n_pivot = bin_rows_[pivot_bin];
     int32_t group = 0;
@@ -146,7 +164,7 @@ void FeatureGroups::sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bi
     }
     n_missing = bin_rows_[n_bins];
     next_[pivot_bin] = end;
-    positions.resize(n_listed);
+    if (static_cast<int64_t>(positions.size()) < n_listed) positions.resize(n_listed);
     for (int64_t i = 0; i < n_listed; ++i) positions[next_[bins_[i]]++] = listed[i];
 }
 

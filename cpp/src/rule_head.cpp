@@ -99,7 +99,20 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
             curvature[k] += sums[statistics.block + k];
         }
     }
-    for (int64_t i = 0; !is_plain && i < n_rows; ++i) {
+    const bool is_one = statistics.coupling == nullptr && outputs != nullptr && n_head == 1;
+    if (is_one) {
+        // Two sums each, so that none waits for the row before.
+        double g[2] = {}, h[2] = {};
+        const double* values = statistics.values + outputs[0];
+        for (int64_t i = 0; i < n_rows; ++i) {
+            const double* row = values + rows[i] * 2 * statistics.block;
+            g[i & 1] += row[0];
+            h[i & 1] += row[statistics.block];
+        }
+        gradient[0] = g[0] + g[1];
+        curvature[0] += h[0] + h[1];
+    }
+    for (int64_t i = 0; !is_plain && !is_one && i < n_rows; ++i) {
         const double* gradients = statistics.gradient(rows[i]);
         const double* diagonals = statistics.diagonal(rows[i]);
         const double coupling =
@@ -123,7 +136,8 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
 static void add_to_output(const RuleScores& to, const int32_t* rows, int64_t n_rows,
                           int32_t output, double score) {
     constexpr int64_t kTogether = 64;
-    double labels[kTogether], scores[kTogether], gradient[kTogether], diagonal[kTogether];
+    int8_t labels[kTogether];
+    double scores[kTogether], gradient[kTogether], diagonal[kTogether];
     const int64_t block = padded(to.n_outputs), n = to.n_outputs;
     for (int64_t first = 0; first < n_rows; first += kTogether) {
         const int64_t count = std::min(kTogether, n_rows - first);
@@ -147,7 +161,7 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
     const int64_t block = padded(to.n_outputs), n = to.n_outputs;
     auto add_row = [&](int64_t row) {
         double* scores = to.scores + row * n;
-        const double* labels = to.labels + row * n;
+        const int8_t* labels = to.labels + row * n;
         double* gradient = to.values + row * 2 * block;
         for (int32_t k = 0; outputs != nullptr && k < n_head; ++k) scores[outputs[k]] += head[k];
         const double* added = outputs == nullptr ? head : nullptr;
@@ -165,7 +179,7 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
             add_to_output(to, rows + first, count, outputs[k], head[k]);
         for (int64_t i = first; !is_by_output && i < first + count; ++i) add_row(rows[i]);
     };
-    if (n_rows * n_touched >= (is_examplewise ? least_coupled_work(n) : kWorthWaking))
+    if (n_rows * n_touched >= (is_examplewise ? least_coupled_work(n) : kWorthReading))
         team.parallel_for(n_blocks, add_block);
     else
         for (int64_t b = 0; b < n_blocks; ++b) add_block(b, 0);

@@ -64,7 +64,8 @@ class Inducer {
           covered_(memory.covered),
           rows_(memory.rows),
           memories_(memory.threads),
-          left_(memory.left.data()) {
+          left_(memory.left.data()),
+          found_(memory.found) {
         covered_.cover(counts, columns.binned().n_rows);
         rows_.solution.clear();
     }
@@ -100,8 +101,10 @@ class Inducer {
             rule_.outputs.empty() && params_.label_bins == 0 &&
             (statistics_.coupling == nullptr ||
              (!is_diagonal && static_cast<int64_t>(n) > params_.direct_max_outputs));
-        if (!is_new && (is_plain || 2 * covered_.size() > covered_.n_positions())) {
-            rows_.follow(covered_, team_);
+        const bool keeps_rows = is_plain || 2 * covered_.size() > covered_.n_positions();
+        const bool is_known = !is_new && is_diagonal;  // the search has summed what is covered
+        if (!is_new && keeps_rows) {
+            if (!is_known) rows_.follow(covered_, team_);
         } else if (is_plain) {
             if (is_diagonal)
                 rows_.refer(statistics_, covered_);
@@ -114,8 +117,9 @@ class Inducer {
                 gather_diagonal(statistics_, covered_, rule_.outputs, rows_);
             else
                 gather_coupled(statistics_, covered_, rule_.outputs, params_, team_, rows_);
-            rows_.add_up(covered_, team_);
+            if (!is_known) rows_.add_up(covered_, team_);
         }
+        if (is_known) rows_.set_total(next_total_->data());
         if (is_diagonal) return Search::diagonal;
         rows_.multiply_solution();
         return rows_.n_outputs > params_.direct_max_outputs ? Search::gradients : Search::direct;
@@ -137,28 +141,32 @@ class Inducer {
         const BinnedView& binned = columns_.binned();
         const uint64_t seed = draw_bits(params_.seed, static_cast<uint64_t>(step));
         const auto features = draw_features(binned.n_features, params_.max_features, seed);
-        std::vector<Refinement> found(features.size());
+        if (found_.size() < features.size()) found_.resize(features.size());
         LargestGain largest(current);
         const RefinementSearch shared{rows_, params_, covered_.size(), chooses_outputs(), largest};
         if (static_cast<int>(memories_.size()) < team_.size()) memories_.resize(team_.size());
         auto search_one = [&](int64_t i, int thread) {
-            found[i].gain = current;
-            search_feature(search, shared, features[i], memories_[thread], found[i]);
+            found_[i].gain = current;
+            found_[i].feature = -1;
+            search_feature(search, shared, features[i], memories_[thread], found_[i]);
         };
         const int64_t n_features = static_cast<int64_t>(features.size());
-        const int64_t least = search == Search::direct ? kWorthThreads : kWorthWaking;
+        const int64_t least = search == Search::direct     ? kWorthThreads
+                              : search == Search::diagonal ? kWorthReading
+                                                           : kWorthWaking;
         if (search_cost(search, features) >= least)
             team_.parallel_for(n_features, search_one);
         else
             for (int64_t i = 0; i < n_features; ++i) search_one(i, 0);
         const Refinement* best = nullptr;
-        for (const Refinement& candidate : found)
-            if (candidate.feature >= 0 &&
-                (best == nullptr || candidate.gain > best->gain * kBetter))
-                best = &candidate;
+        for (int64_t i = 0; i < n_features; ++i)
+            if (found_[i].feature >= 0 &&
+                (best == nullptr || found_[i].gain > best->gain * kBetter))
+                best = &found_[i];
         if (best == nullptr) return false;
         if (chooses_outputs()) rule_.outputs = best->outputs;
         if (search == Search::gradients) rows_.solution = best->solution;
+        if (search == Search::diagonal) next_total_ = &best->sums;
         rule_.conditions.push_back(to_condition(binned, *best));
         rule_.objectives.push_back(-0.5 * best->gain);
         covered_.filter(columns_, rule_.conditions.back());
@@ -186,6 +194,7 @@ class Inducer {
         const bool is_categorical = columns_.binned().is_categorical[feature] != 0;
         FeatureGroups& groups = memory.groups;
         groups.find(columns_, feature, covered_);
+        if (groups.n_groups < 2 && groups.n_missing == 0) return;
         if (search == Search::diagonal)
             search_diagonal(shared, memory, is_categorical, best);
         else if (search == Search::direct)
@@ -207,6 +216,8 @@ class Inducer {
     SearchRows& rows_;
     std::vector<SearchMemory>& memories_;
     const double* left_;
+    std::vector<Refinement>& found_;
+    const AlignedVector<double>* next_total_ = nullptr;  // of what the last refinement covers
     InducedRule rule_;
 };
 

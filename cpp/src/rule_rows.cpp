@@ -82,6 +82,14 @@ double* SearchRows::own_values(int64_t n) {
     return gathered_.data();
 }
 
+double* SearchRows::own_single(int64_t n) {
+    const size_t size = static_cast<size_t>(n * row_width());
+    if (single_.size() < size) single_.assign(size, 0.0);
+    values = single_.data();
+    draws = nullptr;
+    return single_.data();
+}
+
 double* SearchRows::own_left(int64_t n) {
     gathered_left_.resize(n);
     left = gathered_left_.data();
@@ -224,6 +232,11 @@ void SearchRows::follow(const CoveredRows& covered, ThreadTeam& team) {
     set_dust();
 }
 
+void SearchRows::set_total(const double* known) {
+    total.assign(known, known + width());
+    set_dust();
+}
+
 void SearchRows::multiply_solution() {
     solution_product.assign(block(), 0.0);
     rule_kernels().symmetric_product(total_triangle.data(), n_outputs, solution.data(),
@@ -237,6 +250,15 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
     const int32_t n = out.n_outputs = count_outputs(statistics, outputs);
     out.is_coupled = out.has_bounds = false;
     const int64_t block = out.block();
+    if (n == 1 && statistics.coupling == nullptr) {
+        double* single = out.own_single(covered.size());
+        for (int64_t i = 0; i < covered.size(); ++i) {
+            const double* row = statistics.gradient(covered.rows[i]) + output_at(outputs, 0);
+            single[2 * i * block] = covered.draws[i] * row[0];
+            single[(2 * i + 1) * block] = covered.draws[i] * row[statistics.block];
+        }
+        return;
+    }
     double* values = out.own_values(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
         const double* gradient = statistics.gradient(covered.rows[i]);

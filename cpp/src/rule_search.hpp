@@ -33,7 +33,7 @@ struct CoveredRows {
 // of the spans: their sums are what is left of the total.
 struct FeatureGroups {
     int32_t n_groups = 0;          // of known values; group n_groups is that of missing ones
-    std::vector<uint32_t> codes;   // (n_groups,) ascending; all three may be longer
+    std::vector<uint32_t> codes;   // (n_groups,) ascending; all four may be longer
     std::vector<int64_t> sizes;    // (n_groups + 1,) rows, however often each was drawn
     std::vector<int64_t> offsets;  // (n_groups + 2,) into positions
     std::vector<int32_t> positions;
@@ -45,6 +45,7 @@ struct FeatureGroups {
   private:
     void find_dense(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void find_sparse(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
+    void find_pair(const RuleColumns& columns, int32_t feature, const CoveredRows& covered);
     void sort(int64_t n_bins, int64_t n_unlisted, int64_t unlisted_bin, const int32_t* listed,
               int64_t n_listed);
     int64_t first_largest() const;
@@ -60,6 +61,8 @@ struct FeatureGroups {
 // reach the other, as for systems of many outputs.
 constexpr int64_t kWorthThreads = 5'000;
 constexpr int64_t kWorthWaking = 20'000;
+// The same where outputs do not depend on each other: little is computed for what is read.
+constexpr int64_t kWorthReading = 60'000;
 inline int64_t least_coupled_work(int64_t n_outputs) {
     return n_outputs <= 32 ? kWorthThreads : kWorthWaking;
 }
@@ -76,6 +79,7 @@ struct Refinement {
     uint32_t code = 0, next_code = 0;  // of the group and, for thresholds, the group after it
     std::vector<int32_t> outputs;      // of the head, where the search chooses them
     AlignedVector<double> solution;    // the head, where the search can use it again
+    AlignedVector<double> sums;        // of the rows it covers, if outputs do not depend on others
 };
 
 // The largest gain that any feature offers so far. It only serves to give up others: a candidate
@@ -116,8 +120,9 @@ struct SearchRows {
     int64_t width() const { return (has_bounds ? 4 : 2) * block(); }  // of sums
     CoupledRows coupled() const { return {n_outputs, values, scale.data(), draws, left}; }
     SystemTerms terms() const { return {n_outputs, l2.data(), l1.data(), dust.data()}; }
-    // Makes room for the values of n rows.
+    // Makes room for the values of n rows; of a single output, 0 where nothing is ever written.
     double* own_values(int64_t n);
+    double* own_single(int64_t n);
     // Takes the statistics as they are, all outputs: if these do not depend on each other, or are
     // so many that bounds are needed. `left` is by row.
     void refer(const RuleStatistics& statistics, const CoveredRows& covered);
@@ -127,10 +132,12 @@ struct SearchRows {
     // Adds the rows up; after a filter, subtracts those that were removed if they are fewer.
     void add_up(const CoveredRows& covered, ThreadTeam& team);
     void follow(const CoveredRows& covered, ThreadTeam& team);
+    void set_total(const double* known);
     void multiply_solution();
 
   private:
     AlignedVector<double> gathered_, gathered_left_, sums_;
+    AlignedVector<double> single_;  // rows of one output, which are 0 but for two numbers
 
     void add_to_total(const std::vector<int32_t>& positions, double sign, ThreadTeam& team);
     void set_dust();
@@ -244,7 +251,8 @@ struct InducerMemory {
     CoveredRows covered;
     SearchRows rows;
     std::vector<SearchMemory> threads;
-    AlignedVector<double> left;  // by row, where bounds are needed; see note_changes
+    std::vector<Refinement> found;  // by drawn feature
+    AlignedVector<double> left;     // by row, where bounds are needed; see note_changes
 
     // Brings what is kept about rows up to date with their statistics.
     void note_changes(const RuleStatistics& statistics, const RuleParams& params,

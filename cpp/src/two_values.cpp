@@ -113,15 +113,20 @@ void split_entries(const SplitTask<Code>& task) {
         task.slots[n] = task.place[feature];
         task.codes[n++] = task.code[feature];
     };
+    auto inverted_at = [&](int64_t i) {  // those are few, and hardly ever looked at
+        return i < task.n_inverted ? task.inverted[i] : INT32_MAX;
+    };
     for (int64_t row = 0; row < task.n_rows; ++row) {
         task.list_indptr[row] = n;
         int64_t i = 0;  // inverted features so far
+        int32_t next = inverted_at(0);
         for (int64_t e = task.indptr[row]; e < task.indptr[row + 1]; ++e) {
             const int32_t feature = task.indices[e];
-            while (i < task.n_inverted && task.inverted[i] < feature) list(task.inverted[i++]);
-            if (i < task.n_inverted && task.inverted[i] == feature) {
-                ++i;
-                continue;
+            if (feature >= next) {
+                while (inverted_at(i) < feature) list(task.inverted[i++]);
+                const bool is_inverted = inverted_at(i) == feature;
+                next = inverted_at(i += is_inverted);
+                if (is_inverted) continue;
             }
             const int64_t place = task.place[feature];
             if (place >= 0) {

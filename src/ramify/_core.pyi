@@ -189,6 +189,9 @@ def find_two_values(
     n_threads: int,
 ) -> None: ...
 def count_entries(indices: NDArray[np.int32], counts: NDArray[np.int64]) -> None: ...
+def is_canonical(
+    indptr: NDArray[np.int32], indices: NDArray[np.int32], n_columns: int
+) -> bool: ...
 def split_entries(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -383,7 +386,7 @@ class LearntRules:
 
 def learn_rules(
     columns: RuleColumns,
-    labels: NDArray[np.float64],
+    labels: NDArray[np.int8],
     scores: NDArray[np.float64],
     statistics: NDArray[np.float64],
     coupling: NDArray[np.float64] | None,
@@ -403,7 +406,7 @@ def find_head(
     head: NDArray[np.float64],
 ) -> float: ...
 def add_head(
-    labels: NDArray[np.float64],
+    labels: NDArray[np.int8],
     scores: NDArray[np.float64],
     statistics: NDArray[np.float64],
     is_examplewise: bool,

@@ -208,6 +208,21 @@ def test_sparse_features_give_the_rules_of_dense_ones(coupled):
     assert_same_rule(stored, statistics, counts, columns_of(stored), l2=0.5)
 
 
+@pytest.mark.parametrize("n_outputs", [3, 20, 37])
+@pytest.mark.parametrize("settings", [{}, {"head_size": 1}, {"head_size": 2}, {"l1": 0.5}])
+@pytest.mark.parametrize("seed", range(3))
+def test_words_give_the_rule_of_the_naive_inducer(n_outputs, settings, seed):
+    # Rare words, one that is in most rows, one in all and one in none; a second value in a copy.
+    rng = np.random.default_rng(seed)
+    share = np.array([0.05, 0.1, 0.15, 0.3, 0.9, 1.0, 0.0, 0.1])
+    X = (rng.random((210, 8)) < share).astype(float)
+    X[:, 7] *= rng.integers(1, 3, 210)
+    statistics = logistic_statistics(rng, 210, n_outputs, False)
+    counts = rng.poisson(1.0, 210).astype(np.int32)
+    for stored in (sparse.csr_array(X[:, :7]), sparse.csr_array(X)):
+        assert_same_rule(stored, statistics, counts, columns_of(stored), **{"l2": 0.5, **settings})
+
+
 @pytest.mark.parametrize("max_bins", [8, 255, None])
 def test_rows_of_a_rule_are_those_whose_values_satisfy_its_body(max_bins):
     rng = np.random.default_rng(0)

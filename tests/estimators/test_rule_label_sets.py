@@ -68,3 +68,12 @@ def test_label_sets_of_rows_without_weight_are_not_known(loss):
     model = RuleClassifier(n_rules=10, loss=loss, random_state=0)
     assert (1, 1, 1, 1) in known_sets(model.fit(X, Y))
     assert (1, 1, 1, 1) not in known_sets(model.fit(X, Y, sample_weight=weights))
+
+
+@pytest.mark.parametrize("n_labels", [5, 64, 70])
+def test_label_sets_are_the_distinct_rows_of_y_in_their_order(n_labels):
+    rng = np.random.default_rng(0)
+    Y = (rng.random((12, n_labels)) < 0.3).astype(int)[rng.integers(12, size=40)]
+    model = RuleClassifier(n_rules=2, random_state=0).fit(rng.normal(size=(40, 3)), Y)
+    expected = list(dict.fromkeys(map(tuple, Y.tolist())))
+    assert list(map(tuple, model._label_sets.astype(int).tolist())) == expected

@@ -142,10 +142,23 @@ def test_the_core_brings_statistics_up_to_date_as_the_loss_does(name, outputs, n
     head = rng.normal(size=k if outputs is None else len(outputs))
     expected = scores.copy()
     expected[np.ix_(rows, np.arange(k) if outputs is None else outputs)] += head
-    _core.add_head(values, scores, known.values, not loss.decomposable, rows, at, head, n_threads)
+    labels = values.astype(np.int8)
+    _core.add_head(labels, scores, known.values, not loss.decomposable, rows, at, head, n_threads)
     assert np.array_equal(scores, expected)
     new = loss.statistics(targets, expected)
     assert np.allclose(known.gradient, new.gradient, rtol=1e-13, atol=1e-15)
     assert np.allclose(known.diagonal, new.diagonal, rtol=1e-13, atol=1e-15)
     padding = np.delete(known.values, np.r_[:k, 24 : 24 + k], axis=1)
     assert not padding.any()
+
+
+def test_sums_of_first_derivatives_are_those_of_all_rows():
+    values = np.random.default_rng(0).choice([-1, 1], size=(50, 6)).astype(np.int8)
+    targets = RuleTargets(values)
+    for name, loss in ((name, cls()) for name, cls in LABEL_LOSSES.items()):
+        sums = loss.first_sums(targets)
+        assert (sums is not None) == (name == "logistic")
+        if sums is not None:
+            each = loss.statistics(targets, np.zeros(values.shape))
+            assert np.allclose(sums.gradient, each.gradient.sum(axis=0, keepdims=True))
+            assert np.allclose(sums.diagonal, each.diagonal.sum(axis=0, keepdims=True))

@@ -16,6 +16,17 @@ bool are_in_range(const T* values, int64_t n, int64_t low, int64_t high) {
     return true;
 }
 
+// Whether indices rise from entry to entry of every row (CSR).
+bool rise_within_rows(const int64_t* indptr, int64_t n_rows, const int32_t* indices);
+
+// Whether a CSR matrix has offsets that fit its indices, all of them in range, which rise within
+// rows.
+bool is_canonical(const int32_t* indptr, int64_t n_rows, const int32_t* indices, int64_t n_indices,
+                  int64_t n_columns);
+
+// The sum of values[indices[i]].
+int64_t sum_at(const int8_t* values, const int32_t* indices, int64_t n);
+
 // Codes of sparse features by row (CSR), all slots in range.
 struct ListedCodesView {
     int64_t n_rows = 0;

@@ -79,7 +79,7 @@ struct GainScan {
     const double* total = nullptr;   // (2 * padded outputs)
     const double* dust = nullptr;
     Penalty penalty;
-    double* sums = nullptr;  // (2 * padded outputs), to work with
+    double* sums = nullptr;  // OUT: those of all groups, (2 * padded outputs)
 };
 
 struct RuleKernels {
@@ -87,6 +87,13 @@ struct RuleKernels {
     // positions unless null. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
                      const int32_t* draws, double* sums);
+    // Lists the rows of [0, n) with a positive count; place[row] is the row then, and else -1.
+    int64_t (*list_drawn)(const int32_t* counts, int64_t n, int32_t* rows, int32_t* place);
+    // Lists place[row] of n rows where it is not negative. There is room for n.
+    int64_t (*find_places)(const int32_t* place, const int32_t* rows, int64_t n, int32_t* found);
+    // Keeps rows, and their positions, whose place is not negative; lists the other positions.
+    int64_t (*keep_placed)(const int32_t* place, int64_t n, int32_t* rows, int32_t* positions,
+                           int32_t* removed);
     // Four sums (padded outputs each) += gradient, diagonal, a diagonal below the Hessian, and the
     // diagonal of the Hessian of the rows.
     void (*add_bounded_rows)(const CoupledRows& rows, const int32_t* positions, int64_t n,
@@ -152,9 +159,9 @@ struct RuleKernels {
                        int64_t block, double* x, double* residual);
     // Derivatives of n labels (-1 and +1) by their scores, after `added` was added to these
     // (unless null): of (6), each by itself, or of (7), all of them together.
-    void (*logistic_statistics)(const double* labels, double* scores, const double* added,
+    void (*logistic_statistics)(const int8_t* labels, double* scores, const double* added,
                                 int64_t n, double* gradient, double* diagonal);
-    void (*examplewise_statistics)(const double* labels, double* scores, const double* added,
+    void (*examplewise_statistics)(const int8_t* labels, double* scores, const double* added,
                                    int64_t n, double* gradient, double* diagonal);
     // Solves A x = b in place by Cholesky of the lower triangle of `matrix`, lines of padded(n)
     // numbers; pivots that vanish give 0.

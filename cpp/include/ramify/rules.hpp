@@ -90,6 +90,9 @@ class RuleColumns {
         const int32_t slot = -1 - slot_[feature];
         return offsets_[slot + 1] - offsets_[slot];
     }
+    const int32_t* listed(int32_t feature) const {
+        return rows_.data() + offsets_[-1 - slot_[feature]];
+    }
     uint32_t default_code(int32_t feature) const {
         return binned_.sparse_default[-1 - slot_[feature]];
     }
@@ -138,7 +141,7 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
 // scores of the given rows and outputs (null: all of them) += head, and their statistics anew: of
 // the logistic loss of each label (6), or of all labels of a row (7). Labels are -1 and +1.
 struct RuleScores {
-    const double* labels = nullptr;  // (n_rows, n_outputs)
+    const int8_t* labels = nullptr;  // (n_rows, n_outputs)
     double* scores = nullptr;        // (n_rows, n_outputs)
     double* values = nullptr;        // as in RuleStatistics
     int32_t n_outputs = 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import joblib
@@ -32,6 +33,12 @@ from ramify.ingest import (
 
 #: The core takes no more.
 _MOST_THREADS = 1024
+
+
+@lru_cache(maxsize=256)
+def _words_of(seed: int) -> tuple[int, ...]:
+    """Draw from the legacy generator of a seed, which takes longer to set up than to use."""
+    return tuple(np.random.RandomState(seed).randint(2**31, size=4).tolist())
 
 
 class MultiOutputEstimator(BaseEstimator):
@@ -123,6 +130,8 @@ class MultiOutputEstimator(BaseEstimator):
         state = self.random_state if state is None else state
         if isinstance(state, np.random.Generator):
             return state
+        if type(state) is int:
+            return np.random.default_rng(_words_of(state))
         return np.random.default_rng(check_random_state(state).randint(2**31, size=4))
 
     def _warn_unobserved(

@@ -50,17 +50,20 @@ class KnownLabelSets:
             yield self._loss.set_losses(scores[start : start + step], self._sets)
 
 
-def label_signs(targets: Targets) -> NDArray[np.float64]:
+def label_signs(targets: Targets) -> NDArray[np.int8]:
     """Turn 0 and 1 into -1 and +1, dense."""
-    values = targets.dense_values()
-    signs = values if targets.schema.is_sparse else values.copy()  # a copy already
-    signs *= 2.0
-    signs -= 1.0
+    values = targets.values
+    signs = np.full(values.shape, -1, np.int8)
+    if isinstance(values, np.ndarray):
+        signs[values > 0] = 1
+    else:
+        rows = np.repeat(np.arange(len(signs)), np.diff(values.indptr))
+        signs[rows, values.indices] = 1
     return signs
 
 
 def training_label_sets(
-    signs: NDArray[np.float64],
+    signs: NDArray[np.int8],
     targets: Targets,
     weights: NDArray[np.float64] | None,
     score: Callable[[], NDArray[np.float64]],
@@ -91,11 +94,24 @@ def training_label_sets(
         if not counts[is_known].all():
             sets = np.where(counts, sets, _likeliest(score(), targets.schema))
         sets = sets[is_known]
-    packed = np.ascontiguousarray(np.packbits(sets, axis=1))
-    keys = packed.view(f"V{packed.shape[1]}")[:, 0].tolist()  # a bytes object per row
+    return np.asarray(sets[_first_of_equals(np.packbits(sets, axis=1))])
+
+
+def _first_of_equals(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Give the rows that are equal to none before them, ascending."""
+    n_rows, n_bytes = packed.shape
+    if n_bytes <= 8:
+        words = np.zeros((n_rows, 8), np.uint8)
+        words[:, :n_bytes] = packed
+        keys = words.view(np.uint64)[:, 0]
+        order = keys.argsort(kind="stable")
+        is_new = np.ones(n_rows, np.bool_)
+        is_new[1:] = keys[order[1:]] != keys[order[:-1]]
+        return np.sort(order[is_new])
+    keys = np.ascontiguousarray(packed).view(f"V{n_bytes}")[:, 0].tolist()  # bytes per row
     # The last of equals stays in a dict, so that rows go backwards.
-    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1)))
-    return np.asarray(sets[sorted(first.values())])
+    first = dict(zip(reversed(keys), range(n_rows - 1, -1, -1)))
+    return np.array(sorted(first.values()), np.int64)
 
 
 def _counted(

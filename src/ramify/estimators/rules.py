@@ -44,7 +44,7 @@ class RuleEstimator(MultiOutputEstimator):
         self,
         data: BinnedData,
         targets: Targets,
-        values: NDArray[np.float64],
+        values: NDArray[Any],
         weights: NDArray[np.float64] | None,
         settings: RuleSettings,
     ) -> RuleSet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +11,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ramify import _core
 from ramify.ingest.columns import (
     Column,
     describe_column,
@@ -228,11 +229,17 @@ def _split_columns(array: NDArray[Any], data_name: str) -> ColumnTable | DenseTa
     return ColumnTable(columns, n_rows)
 
 
-def read_sparse(matrix: Any, data_name: str) -> CSR:
+def read_sparse(matrix: Any, data_name: str, *, as_it_is: bool = True) -> CSR:
     """Convert a sparse matrix of any format to CSR with sorted, unique indices.
 
-    The caller's matrix is never changed; its buffers are shared where they are usable as they
-    are.
+    Parameters
+    ----------
+    matrix : sparse matrix or array
+        It is never changed; its buffers are shared where they are usable as they are.
+    data_name : str
+        How error messages call it.
+    as_it_is : bool
+        Whether the matrix itself may be the answer, so that it must not be changed then.
 
     Returns
     -------
@@ -250,12 +257,28 @@ def read_sparse(matrix: Any, data_name: str) -> CSR:
             f"A sparse {data_name} must hold numbers; got the dtype {matrix.dtype}. Convert it "
             "with .astype(float)."
         )
-    csr = _with_checked_indices(matrix, data_name).tocsr()
-    csr = sparse.csr_array((to_float(csr.data), csr.indices, csr.indptr), shape=matrix.shape)
+    if as_it_is and _is_canonical(matrix):
+        return cast("CSR", matrix)
+    csr: CSR = _with_checked_indices(matrix, data_name).tocsr()
+    csr.data = to_float(csr.data)  # only the buffers are the caller's
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
+
+
+def _is_canonical(matrix: Any) -> bool:
+    """Tell a CSR array of floats with sorted, unique indices, all of them in range."""
+    if type(matrix) is not sparse.csr_array or matrix.dtype not in (np.float32, np.float64):
+        return False
+    arrays = (matrix.data, matrix.indices, matrix.indptr)
+    if not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
+        return False
+    if matrix.indices.dtype != np.int32 or matrix.indptr.dtype != np.int32:
+        return False
+    n_rows, n_columns = matrix.shape
+    is_whole = matrix.data.shape == matrix.indices.shape and matrix.indptr.size == n_rows + 1
+    return is_whole and _core.is_canonical(matrix.indptr, matrix.indices, n_columns)
 
 
 def _with_checked_indices(matrix: Any, data_name: str) -> Any:

@@ -134,13 +134,15 @@ def _is_zero_one(Y: NDArray[Any]) -> bool:
 
 
 def _sparse_labels(matrix: CSR) -> Targets:
-    if not np.isin(matrix.data, _ZERO_ONE).all():
+    is_one = matrix.data == 1
+    if not (is_one | (matrix.data == 0)).all():
         wrong = matrix.data[~np.isin(matrix.data, _ZERO_ONE)][0]
         raise ValueError(
             f"A sparse Y of a classifier must hold only 0 and 1 (one column per label); got "
             f"{wrong}. Use a dense Y for several classes per output, or a regressor."
         )
-    matrix.eliminate_zeros()
+    if not is_one.all():
+        matrix.eliminate_zeros()
     schema = TargetSchema.build("multilabel", matrix.shape[1], (_ZERO_ONE,), is_sparse=True)
     return Targets(schema, matrix, None)
 
@@ -224,7 +226,7 @@ def _check_shape(shape: tuple[int, ...], n_rows: int) -> None:
 
 
 def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
-    matrix = read_sparse(Y, "y")
+    matrix = read_sparse(Y, "y", as_it_is=False)
     _check_shape(matrix.shape, n_rows)
     if np.isnan(matrix.data).any():
         raise ValueError(
@@ -233,7 +235,10 @@ def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
         )
     if np.isinf(matrix.data).any():
         raise _infinite()
-    return matrix.astype(np.float64, copy=True)
+    # The buffers may be those of the caller.
+    matrix.data = matrix.data.astype(np.float64)
+    matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+    return matrix
 
 
 def _read_numbers(

@@ -140,29 +140,42 @@ class RuleSet:
 
     @classmethod
     def learnt(
-        cls, rules: _core.LearntRules, n_features: int, n_channels: int, n_train: int
+        cls,
+        rules: _core.LearntRules,
+        n_features: int,
+        n_channels: int,
+        n_train: int,
+        default: Rule | None = None,
     ) -> RuleSet:
-        """Take rules from the core."""
-        n_rules = rules.n_rules
-        offsets = np.empty(n_rules + 1, np.int64), np.empty(n_rules + 1, np.int64)
+        """Take rules from the core, after a default rule (without conditions) unless None."""
+        n_first, n_scores = (0, 0) if default is None else (1, default.output.size)
+        n_rules = n_first + rules.n_rules
+        body_offsets = np.zeros(n_rules + 1, np.int64)
+        head_offsets = np.zeros(n_rules + 1, np.int64)
         feature = np.empty(rules.n_conditions, np.int32)
         operator = np.empty(feature.size, np.uint8)
         value = np.empty(feature.size)
         coverage, gain = np.empty(n_rules, np.int64), np.empty(n_rules)
-        output = np.empty(rules.n_scores, np.int32)
+        output = np.empty(n_scores + rules.n_scores, np.int32)
         score = np.empty(output.size)
-        rules.write_bodies(offsets[0], feature, operator, value, coverage)
-        rules.write_heads(offsets[1], output, score, gain)
+        rules.write_bodies(body_offsets[n_first:], feature, operator, value, coverage[n_first:])
+        rules.write_heads(
+            head_offsets[n_first:], output[n_scores:], score[n_scores:], gain[n_first:]
+        )
+        if default is not None:
+            head_offsets[1:] += n_scores
+            output[:n_scores], score[:n_scores] = default.output, default.score
+            coverage[0], gain[0] = default.coverage, default.gain
         return cls(
             n_features=n_features,
             n_channels=n_channels,
             n_train=n_train,
-            body_offsets=offsets[0],
+            body_offsets=body_offsets,
             feature=feature,
             operator=operator,
             value=value,
             digits=np.full(feature.size, MOST_DIGITS, np.uint8),
-            head_offsets=offsets[1],
+            head_offsets=head_offsets,
             output=output,
             score=score,
             coverage=coverage,
@@ -172,6 +185,8 @@ class RuleSet:
     @classmethod
     def join(cls, parts: Sequence[RuleSet]) -> RuleSet:
         """Put sets of rules one after the other; at least one."""
+        if len(parts) == 1:
+            return parts[0]
         arrays = [part.to_arrays() for part in parts]
         joined = {
             name: np.concatenate([part[name] for part in arrays])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from ramify.model import MOST_DIGITS, OPERATORS, RuleSet
 _LEAST_SHARE = 1e-9
 
 
-def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[np.float64]) -> RuleSet:
+def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[Any]) -> RuleSet:
     """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
 
     Parameters
@@ -27,12 +28,14 @@ def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[np.fl
     values : ndarray of shape (n_rows, n_channels)
         The targets, in the unit of the scores.
     """
-    size = float(np.abs(values).max())
+    size = float(max(values.max(), -values.min()))
     n_conditions = np.diff(rules.body_offsets)
     kept = n_conditions > 0
     kept[0] = True
-    for t in np.flatnonzero(~kept).tolist():
-        kept[t] = np.abs(rules.rule(t).score).max(initial=0.0) > _LEAST_SHARE * size
+    if not kept.all():
+        # Heads are never empty.
+        most = np.maximum.reduceat(np.abs(rules.score), rules.head_offsets[:-1])
+        kept |= most > _LEAST_SHARE * size
     if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
         warnings.warn(
             f"None of {rules.n_rules} rules found a condition, so that all rows get the same "

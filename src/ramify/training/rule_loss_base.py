@@ -52,7 +52,7 @@ class PackedStatistics:
     def __init__(self, n_rows: int, n_channels: int, coupling: Floats | None) -> None:
         self.n_channels = n_channels
         block = _core.padded_outputs(n_channels)
-        self.values: Floats = np.zeros((n_rows, 2 * block))
+        self.values = _zeros_on_cache_lines(n_rows, 2 * block)
         self.gradient = self.values[:, :n_channels]
         self.diagonal = self.values[:, block : block + n_channels]
         self.coupling = coupling
@@ -66,6 +66,14 @@ class PackedStatistics:
         return packed
 
 
+def _zeros_on_cache_lines(n_rows: int, n_columns: int) -> Floats:
+    """Make an array that begins on a cache line: vectors across two take twice as long to read."""
+    size, line = n_rows * n_columns, 64 // 8
+    room = np.zeros(size + line)
+    first = -room.ctypes.data // 8 % line
+    return room[first : first + size].reshape(n_rows, n_columns)
+
+
 @dataclass(frozen=True, eq=False)
 class RuleTargets:
     """What a loss compares scores with.
@@ -73,12 +81,12 @@ class RuleTargets:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_channels)
-        Numbers, or -1 and +1.
+        Numbers, or -1 and +1 (int8).
     observed : ndarray of shape (n_rows, n_channels), bool, or None
     weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
     """
 
-    values: Floats
+    values: NDArray[Any]
     observed: NDArray[np.bool_] | None = None
     weights: Floats | None = None
 
@@ -124,6 +132,16 @@ class RuleLoss(ABC):
         targets : RuleTargets
         scores : ndarray of shape (n_rows, n_channels)
         """
+
+    def first_sums(self, targets: RuleTargets) -> Statistics | None:
+        """Sum the derivatives at scores of 0 over rows, as one row, where that is quickly done.
+
+        Parameters
+        ----------
+        targets : RuleTargets
+            All observed, without weights.
+        """
+        return None
 
     def value(self, targets: RuleTargets, scores: Floats) -> float:
         """Sum the weighted loss over rows.

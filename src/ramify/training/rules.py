@@ -96,6 +96,7 @@ class RuleLearner:
         self._usable = _usable_rows(self._targets)
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
         self._has_twin = loss.has_twin and not _is_partial(self._targets)
+        self._first_sums = loss.first_sums(targets) if self._has_twin else None
         self._statistics = self._first_statistics()
         self.losses: list[float] = []
         self._n_best = 0  # rules until the least of them
@@ -125,31 +126,33 @@ class RuleLearner:
         RuleSet
         """
         shape = n_features, self.scores.shape[1], int(self._usable.sum())
-        rules, learnt = [self._default_rule()], []
+        rules, learnt = [self._default_rule()], list[RuleSet]()
         advance()
         n_left = self._settings.n_rules - 1
         while n_left > 0 and not self._is_over():
             n_next = 1
             if self._is_plain:
                 n_next = min(n_left, _RULES_AT_A_TIME if is_watched else _MOST_AT_A_TIME)
-                learnt.append(RuleSet.learnt(self._next_rules(n_next, rng), *shape))
+                default = None if learnt else rules[0]
+                learnt.append(RuleSet.learnt(self._next_rules(n_next, rng), *shape, default))
             else:
                 rules.append(self._next_rule(int(rng.integers(2**63))))
             advance(n_next)
             n_left -= n_next
         if self.losses:
             del rules[self._n_best :]
-        return RuleSet.join([RuleSet.build(rules, *shape), *learnt])
+        return RuleSet.join(learnt or [RuleSet.build(rules, *shape)])
 
     def _first_statistics(self) -> PackedStatistics:
-        """Differentiate at scores of 0."""
+        """Differentiate at scores of 0, unless the default rule needs sums only."""
         if not self._has_twin:
             return PackedStatistics.of(self._loss.statistics(self._targets, self.scores))
         n_rows, n_channels = self.scores.shape
         coupling = np.ones(n_rows) if self._loss.is_coupled else None
         packed = PackedStatistics(n_rows, n_channels, coupling)
-        every = np.arange(n_rows, dtype=np.int32)
-        self._add_by_twin(packed, every, None, np.zeros(n_channels))
+        if self._first_sums is None:
+            every = np.arange(n_rows, dtype=np.int32)
+            self._add_by_twin(packed, every, None, np.zeros(n_channels))
         return packed
 
     def _is_over(self) -> bool:
@@ -161,7 +164,11 @@ class RuleLearner:
     def _default_rule(self) -> Rule:
         """Cover all rows, with a complete head that is not shrunk (Alg. 1, line 2)."""
         rows = np.flatnonzero(self._usable).astype(np.int32)
-        head, gain = self._find_head(rows, None)
+        if self._first_sums is None:
+            head, gain = self._find_head(self._statistics, rows, None)
+        else:
+            sums = PackedStatistics.of(self._first_sums)
+            head, gain = self._find_head(sums, np.zeros(1, np.int32), None)
         if self._settings.start is not None:
             head = self._settings.start.baseline(_loss_targets(self._targets.at(rows)))
         every = np.arange(self.scores.shape[0], dtype=np.int32)
@@ -205,7 +212,7 @@ class RuleLearner:
         induced.write_rows(rows)
         chosen = np.array(induced.outputs, np.int32) if induced.outputs else None
         training = rows[self._usable[rows]]
-        head, gain = self._find_head(training, chosen)
+        head, gain = self._find_head(known, training, chosen)
         head *= self._settings.learning_rate
         outputs = chosen
         if outputs is None:
@@ -223,10 +230,12 @@ class RuleLearner:
         return counts
 
     def _find_head(
-        self, rows: NDArray[np.int32], outputs: NDArray[np.int32] | None
+        self,
+        known: PackedStatistics,
+        rows: NDArray[np.int32],
+        outputs: NDArray[np.int32] | None,
     ) -> tuple[NDArray[np.float64], float]:
         """Find a head on all training rows (Alg. 1, line 7), and how far the objective falls."""
-        known = self._statistics
         head = np.empty(known.n_channels if outputs is None else outputs.size)
         gain = _core.find_head(
             known.values, known.n_channels, known.coupling, rows, outputs, self._params, head

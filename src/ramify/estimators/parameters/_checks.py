@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def is_real(value: Any, low: float, high: float = np.inf) -> bool:
         isinstance(value, numbers.Real)
         and not isinstance(value, (bool, np.bool_))
         and low <= float(value) <= high
-        and np.isfinite(float(value))
+        and math.isfinite(value)
     )
 
 

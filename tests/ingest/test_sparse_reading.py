@@ -1,0 +1,42 @@
+"""Sparse X is taken as it is where its lists are in order."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ramify import _core
+from ramify.ingest import FeatureSchema
+
+
+def test_a_canonical_csr_array_is_taken_as_it_is_and_no_other():
+    X = sparse.random_array((20, 6), density=0.3, format="csr", rng=np.random.default_rng(0))
+    before = X.copy()
+    assert FeatureSchema.fit(X)[1] is X
+    begin, end = next((b, e) for b, e in zip(X.indptr, X.indptr[1:]) if e - b > 1)
+    mixed = X.copy()
+    for array in (mixed.data, mixed.indices):
+        array[begin:end] = array[begin:end][::-1].copy()
+    for other in (mixed, sparse.csr_matrix(X), X.tocsc(), X.astype(np.longdouble)):
+        encoded = FeatureSchema.fit(other)[1]
+        assert encoded is not other
+        assert np.array_equal(encoded.toarray(), X.toarray())
+    assert (before != X).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "is_canonical"),
+    [
+        ([0, 2, 2, 4], [0, 2, 1, 2], True),
+        ([0, 0, 0, 0], [], True),
+        ([0, 2, 2, 4], [2, 0, 1, 2], False),
+        ([0, 2, 2, 4], [0, 0, 1, 2], False),
+        ([0, 2, 2, 4], [0, 2, 1, 3], False),
+        ([0, 2, 2, 4], [-1, 2, 1, 2], False),
+        ([0, 2, 1, 4], [0, 2, 1, 2], False),
+        ([1, 2, 2, 4], [0, 2, 1, 2], False),
+        ([0, 2, 2, 3], [0, 2, 1, 2], False),
+    ],
+)
+def test_canonical_lists_rise_within_rows_and_are_in_range(indptr, indices, is_canonical):
+    indptr, indices = np.array(indptr, np.int32), np.array(indices, np.int32)
+    assert _core.is_canonical(indptr, indices, 3) == is_canonical
