@@ -53,6 +53,32 @@ class Projection(BaseEstimator, ABC):
         View
         """
 
+    def checked_draw(self, context: ProjectionContext) -> View:
+        """Draw a view, and refuse what is none of the channels at hand: subclasses may err.
+
+        Parameters
+        ----------
+        context : ProjectionContext
+            The values to be viewed, the round and the source of chance.
+
+        Returns
+        -------
+        View
+        """
+        view = self.draw(context)
+        name = type(self).__name__
+        if not isinstance(view, View):
+            raise TypeError(
+                f"draw of {name} must return a View, such as View.of_selection or View.of_mixing "
+                f"make; got {view!r:.80}."
+            )
+        if view.seen.size != context.n_channels:
+            raise ValueError(
+                f"draw of {name} must return a view of all {context.n_channels} channels of the "
+                f"context; got one of {view.seen.size}."
+            )
+        return view
+
     def n_views(self, context: ProjectionContext) -> int:
         """Count the views that belong together, so that a forest grows a tree for each.
 

@@ -235,7 +235,7 @@ class Booster:
             return View.of_all(self.targets.n_channels)
         if self.context.observed is not None:  # nobody else asks for gradients without weight
             self.state.gradient *= self.context.observed
-        return self._projection.draw(self.context.at_round(t, rng, values_changed=True))
+        return self._projection.checked_draw(self.context.at_round(t, rng, values_changed=True))
 
     def _grow_structure(self, channels: Channels, rng: np.random.Generator) -> GrownSplits:
         params = grow_params(self.settings.tree, self.data, self._scaling, rng)

@@ -129,7 +129,7 @@ class ForestGrower:
         if self._projection is None:
             return View.of_all(self.outputs.n_channels)
         covers_all = t == 0 and self.settings.projection_scope == "tree"
-        return self._projection.draw(self.context.at_round(t, rng, covers_all=covers_all))
+        return self._projection.checked_draw(self.context.at_round(t, rng, covers_all=covers_all))
 
     def _rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, stream])

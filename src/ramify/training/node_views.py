@@ -144,7 +144,7 @@ class NodeViews:
         return Grown(nodes.to_structure(n_categories), np.concatenate(leaves), work)
 
     def _split(self, node: int, rows: NDArray[np.int32], params: _core.GrowParams) -> Grown:
-        view = self._projection.draw(self._context.at_round(node, self._rng))
+        view = self._projection.checked_draw(self._context.at_round(node, self._rng))
         params.seed = int(self._rng.integers(2**63))
         channels = channels_at(
             self._data, self._scaling, view, self._context.values, self._counts, rows

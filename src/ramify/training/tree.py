@@ -102,7 +102,7 @@ def grow_structure(
     view, values = View.of_all(data.targets.schema.n_channels), None
     if settings.projection is not None:
         context = make_context(data, scaling, rng)
-        view, values = settings.projection.draw(context), context.values
+        view, values = settings.projection.checked_draw(context), context.values
     channels = make_channels(data, scaling, view, values)
     params = grow_params(settings, data, scaling, rng)
     params.n_threads = n_threads
