@@ -31,7 +31,7 @@ constexpr Kernels table() {
     kernels.list_factors = list_factors;
     kernels.walk_list = walk_list<N>;
     kernels.walk_groups = walk_groups<N>;
-    kernels.walk_pair = walk_pair<N>;
+    kernels.walk_pairs = walk_pairs<N>;
     kernels.best_of_list = best_of_list;
     kernels.best_of_groups = best_of_groups;
     kernels.split_list = split_list;

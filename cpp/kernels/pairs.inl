@@ -1,4 +1,4 @@
-// Prefix norms of two lists at once, and their best cuts.
+// Prefix norms of two or four lists at once, and their best cuts.
 #pragma once
 
 #include <algorithm>
@@ -53,23 +53,29 @@ inline __mmask16 cuts_of_sixteen(const ListBestTask& cuts, int64_t i) {
            _mm512_cmplt_epi32_mask(place, _mm512_set1_epi32(static_cast<int32_t>(cuts.end)));
 }
 
-// Sixteen entries of both lists at a time, as long as there are so many; returns where it stopped.
+// Sixteen entries of every list at a time, as long as there are so many; returns where it stopped.
 // best: IN OUT after the last block of channels.
-inline int64_t walk_pair_by_sixteen(PairWalkTask& task, int32_t block, const float* g,
-                                    Lanes<16> (&prefix)[2]) {
+template <int L>
+int64_t walk_by_sixteen(PairWalkTask& task, int first_list, int32_t block, const float* g,
+                        Lanes<16> (&prefix)[L]) {
     const bool is_last = block + 1 == task.gradient.n_blocks;
-    __m512 sum[2] = {prefix[0].v[0], prefix[1].v[0]};
-    __m512 best[2] = {_mm512_set1_ps(-1.0f), _mm512_set1_ps(-1.0f)};
+    const ListBestTask* const cuts = task.cuts + first_list;
+    float* const* const all_norms = task.norms + first_list;
+    __m512 sum[L], best[L];
+    for (int list = 0; list < L; ++list) {
+        sum[list] = prefix[list].v[0];
+        best[list] = _mm512_set1_ps(-1.0f);
+    }
     auto row = [&](int list, int64_t at) {
-        return _mm512_loadu_ps(g + int64_t{list_row(task.cuts[list].entries[at])} * 16);
+        return _mm512_loadu_ps(g + int64_t{list_row(cuts[list].entries[at])} * 16);
     };
     int64_t i = 0;
     for (; i + 16 <= task.n_entries; i += 16) {
-        __m512 halves[2][2];
+        __m512 halves[L][2];
         for (int half = 0; half < 2; ++half) {
-            __m512 fours[2][2];
+            __m512 fours[L][2];
             for (int four = 0; four < 2; ++four)
-                for (int list = 0; list < 2; ++list) {
+                for (int list = 0; list < L; ++list) {
                     __m512 pairs[2];
                     for (int pair = 0; pair < 2; ++pair) {
                         const int64_t at = i + 8 * half + 4 * four + 2 * pair;
@@ -79,81 +85,92 @@ inline int64_t walk_pair_by_sixteen(PairWalkTask& task, int32_t block, const flo
                     }
                     fours[list][four] = fold_eights(pairs[0], pairs[1]);
                 }
-            for (int list = 0; list < 2; ++list)
+            for (int list = 0; list < L; ++list)
                 halves[list][half] = fold_fours(fours[list][0], fours[list][1]);
         }
-        for (int list = 0; list < 2; ++list) {
+        for (int list = 0; list < L; ++list) {
             // Folds have left the four bits of an entry's place in the opposite order.
             const __m512i places =
                 _mm512_setr_epi32(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15);
             __m512 norms =
                 _mm512_permutexvar_ps(places, fold_twos(halves[list][0], halves[list][1]));
-            if (block > 0) norms += _mm512_loadu_ps(task.norms[list] + i);
-            _mm512_storeu_ps(task.norms[list] + i, norms);
+            if (block > 0) norms += _mm512_loadu_ps(all_norms[list] + i);
+            _mm512_storeu_ps(all_norms[list] + i, norms);
             if (!is_last) continue;
-            const ListBestTask& cuts = task.cuts[list];
-            const __m512 scores = norms * _mm512_loadu_ps(cuts.factors + i);
-            const __mmask16 is_cut = cuts_of_sixteen(cuts, i);
+            const __m512 scores = norms * _mm512_loadu_ps(cuts[list].factors + i);
+            const __mmask16 is_cut = cuts_of_sixteen(cuts[list], i);
             // Not the other way round: a score that is no number does not count.
             best[list] = _mm512_mask_max_ps(best[list], is_cut, scores, best[list]);
         }
     }
-    for (int list = 0; list < 2; ++list) {
+    for (int list = 0; list < L; ++list) {
         prefix[list].v[0] = sum[list];
-        if (is_last) task.best[list] = _mm512_reduce_max_ps(best[list]);
+        if (is_last) task.best[first_list + list] = _mm512_reduce_max_ps(best[list]);
     }
     return i;
 }
 #endif
 
-// One block of two lists at a time. A running sum takes one addition after the other; two of them
-// keep the adder busy.
-template <int N>
-void walk_pair(PairWalkTask& task) {
+// One block of some lists at a time. A running sum takes one addition after the other; two of them
+// keep the adder busy most of the time, and four of them (walk_pairs) nearly always.
+template <int N, int L>
+void walk_lists(PairWalkTask& task, int first_list) {
     using V = typename Lanes<N>::V;
-    for (int list = 0; list < 2; ++list) task.best[list] = -1.0f;
+    const ListBestTask* const cuts = task.cuts + first_list;
+    float* const* const all_norms = task.norms + first_list;
+    float* const best = task.best + first_list;
+    std::fill_n(best, L, -1.0f);
     int64_t n_scored = 0;
     for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
         const float* const g = task.gradient.data + block * task.gradient.block_stride;
-        Lanes<N> prefix[2] = {Lanes<N>::zero(), Lanes<N>::zero()};
+        Lanes<N> prefix[L];
+        for (Lanes<N>& sum : prefix) sum = Lanes<N>::zero();
         auto step = [&](int list, int64_t i) {
-            prefix[list] = prefix[list] +
-                           Lanes<N>::load(g + int64_t{list_row(task.cuts[list].entries[i])} * N);
+            prefix[list] =
+                prefix[list] + Lanes<N>::load(g + int64_t{list_row(cuts[list].entries[i])} * N);
             return (prefix[list] * prefix[list]).folded();
         };
         auto finish = [&](int list, int64_t at, float4 norms) {
             if (block > 0) {
                 float4 before;
-                std::memcpy(&before, task.norms[list] + at, sizeof(before));
+                std::memcpy(&before, all_norms[list] + at, sizeof(before));
                 norms += before;
             }
-            std::memcpy(task.norms[list] + at, &norms, sizeof(norms));
+            std::memcpy(all_norms[list] + at, &norms, sizeof(norms));
         };
         int64_t i = 0;
 #if defined(__AVX512F__)
-        if constexpr (N == 16) n_scored = i = walk_pair_by_sixteen(task, block, g, prefix);
+        if constexpr (N == 16)
+            n_scored = i = walk_by_sixteen<L>(task, first_list, block, g, prefix);
 #endif
         for (; i + 4 <= task.n_entries; i += 4) {
-            V first[4], second[4];
-            for (int k = 0; k < 4; ++k) {
-                first[k] = step(0, i + k);
-                second[k] = step(1, i + k);
+            V squares[L][4];
+            for (int k = 0; k < 4; ++k)
+                for (int list = 0; list < L; ++list) squares[list][k] = step(list, i + k);
+            for (int list = 0; list < L; ++list) {
+                const V(&of)[4] = squares[list];
+                finish(list, i, sums_of(of[0], of[1], of[2], of[3]));
             }
-            finish(0, i, sums_of(first[0], first[1], first[2], first[3]));
-            finish(1, i, sums_of(second[0], second[1], second[2], second[3]));
         }
-        for (int list = 0; list < 2 && i < task.n_entries; ++list) {
+        for (int list = 0; list < L && i < task.n_entries; ++list) {
             V rest[4] = {};
             for (int64_t k = i; k < task.n_entries; ++k) rest[k - i] = step(list, k);
             finish(list, i, sums_of(rest[0], rest[1], rest[2], rest[3]));
         }
     }
-    for (int list = 0; list < 2; ++list) {
-        ListBestTask cuts = task.cuts[list];
-        cuts.norms = task.norms[list];
-        cuts.begin = std::max(cuts.begin, n_scored);
-        task.best[list] = std::max(task.best[list], best_of_list(cuts));
+    for (int list = 0; list < L; ++list) {
+        ListBestTask others = cuts[list];
+        others.norms = all_norms[list];
+        others.begin = std::max(others.begin, n_scored);
+        best[list] = std::max(best[list], best_of_list(others));
     }
+}
+
+template <int N>
+void walk_pairs(PairWalkTask& task) {
+    constexpr bool kFour = N == 16 && kWidth == 16;  // which has registers for that
+    if (kFour && task.n_pairs == 2) return walk_lists<N, 4>(task, 0);
+    for (int pair = 0; pair < task.n_pairs; ++pair) walk_lists<N, 2>(task, 2 * pair);
 }
 
 }  // namespace ramify::RAMIFY_ISA

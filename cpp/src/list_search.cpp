@@ -66,7 +66,7 @@ void ListSearch::start(const SearchNode& node, size_t n_features) {
         return;
     }
     if (static_cast<int64_t>(unit_factors_.size()) < n + kListReadAhead) {
-        for (int list = 0; list < kMostLists; ++list) {
+        for (int list = 0; list < 2 * kMostPairs; ++list) {
             norms_[list].resize(n + kListReadAhead);
             factors_[list].resize(n + kListReadAhead);
         }
@@ -154,19 +154,31 @@ void ListSearch::search_all(const SearchNode& node, const int32_t* features, con
     // searches all lists or several some of them: alone, a list is rounded otherwise.
     static_assert(kMostLists == 2, "lists are searched in pairs");
     const bool pairs = workspace_.n_blocks <= 2;
-    for (size_t i = 0; i < n_features; i += 2) {
-        const uint32_t* const list = entries + i * stride;
+    auto list = [&](size_t i) { return entries + i * stride; };
+    // How many pairs of plain lists of short groups come next, one after the other.
+    auto count_pairs = [&](size_t i) {
+        int n = 0;
+        for (; pairs && n < kMostPairs && i + 2 * n + 2 <= n_features; ++n)
+            for (size_t k = i + 2 * n; k < i + 2 * n + 2; ++k)
+                if (!is_plain(node, list(k)) || is_grouped(node, list(k))) return n;
+        return n;
+    };
+    for (size_t i = 0; i < n_features;) {
+        const int n_pairs = count_pairs(i);
+        if (n_pairs > 0) {
+            search_pairs(node, n_pairs, features + i, ranks + i, list(i), stride, best);
+            i += 2 * n_pairs;
+            continue;
+        }
         const size_t n_lists = std::min<size_t>(2, n_features - i);
-        size_t n_grouped = 0;
-        for (size_t k = 0; pairs && k < n_lists; ++k)
-            n_grouped += is_grouped(node, list + k * stride);
-        if (n_grouped == 2 && !is_long(node, list))
-            search_groups(node, 2, features + i, ranks + i, list, stride, best);
-        else if (pairs && n_grouped == 0 && n_lists == 2)
-            search_pair(node, features + i, ranks + i, list, stride, best);
+        const bool are_grouped =
+            pairs && n_lists == 2 && is_grouped(node, list(i)) && is_grouped(node, list(i + 1));
+        if (are_grouped && !is_long(node, list(i)))
+            search_groups(node, 2, features + i, ranks + i, list(i), stride, best);
         else
-            for (size_t k = 0; k < n_lists; ++k)
-                search(node, features[i + k], ranks[i + k], list + k * stride, best);
+            for (size_t k = i; k < i + n_lists; ++k)
+                search(node, features[k], ranks[k], list(k), best);
+        i += n_lists;
     }
 }
 
@@ -224,32 +236,28 @@ void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_
     }
 }
 
-void ListSearch::search_pair(const SearchNode& node, const int32_t* features,
-                             const uint64_t* ranks, const uint32_t* entries, size_t stride,
-                             Split& best) {
+bool ListSearch::is_plain(const SearchNode& node, const uint32_t* entries) const {
+    const uint32_t first = list_code(entries[0]);
+    const uint32_t last = list_code(entries[node.range.size() - 1]);
+    return first != last && last != kMissingEntryCode;
+}
+
+void ListSearch::search_pairs(const SearchNode& node, int n_pairs, const int32_t* features,
+                              const uint64_t* ranks, const uint32_t* entries, size_t stride,
+                              Split& best) {
     const int64_t n = node.range.size();
-    bool is_plain = true;  // varying, and nothing missing
-    for (int k = 0; k < 2; ++k) {
-        const uint32_t first = list_code(entries[k * stride]);
-        const uint32_t last = list_code(entries[k * stride + n - 1]);
-        is_plain &= first != last && last != kMissingEntryCode;
-    }
-    if (!is_plain) {
-        for (int k = 0; k < 2; ++k)
-            search(node, features[k], ranks[k], entries + k * stride, best);
-        return;
-    }
     if (n * workspace_.channels.n_channels >= kAddsPerCheck) workspace_.interrupt.check();
     PairWalkTask walk;
     walk.gradient = workspace_.gradient_blocks(*node.store, node.range);
     walk.n_entries = n - 1;
-    for (int k = 0; k < 2; ++k) {
+    walk.n_pairs = n_pairs;
+    for (int k = 0; k < 2 * n_pairs; ++k) {
         walk.cuts[k] = cuts_of(node, {entries + k * stride, n, 0, false}, k);
         walk.norms[k] = norms_[k].data();
     }
-    kernels_.walk_pair(walk);
-    work_ += 2 * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
-    for (int k = 0; k < 2; ++k) {
+    kernels_.walk_pairs(walk);
+    work_ += 2 * n_pairs * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
+    for (int k = 0; k < 2 * n_pairs; ++k) {
         walk.cuts[k].norms = norms_[k].data();
         keep_first(node, features[k], ranks[k], {entries + k * stride, n, 0, false}, walk.cuts[k],
                    walk.best[k], best);

@@ -44,10 +44,13 @@ class ListSearch {
     uint64_t work() const { return work_ + subset_gains_.work; }
 
   private:
-    void search_pair(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
-                     const uint32_t* entries, size_t stride, Split& best);
+    // Plain lists, without long groups.
+    void search_pairs(const SearchNode& node, int n_pairs, const int32_t* features,
+                      const uint64_t* ranks, const uint32_t* entries, size_t stride, Split& best);
     void search_groups(const SearchNode& node, int n_lists, const int32_t* features,
                        const uint64_t* ranks, const uint32_t* entries, size_t stride, Split& best);
+    // Whether a list varies, and nothing is missing.
+    bool is_plain(const SearchNode& node, const uint32_t* entries) const;
     // Whether lists of one block are better walked one by one.
     bool is_long(const SearchNode& node, const uint32_t* entries) const;
     // Whether a list varies, and has many rows to a code or missing ones: a walk from code to code
@@ -80,8 +83,8 @@ class ListSearch {
     SubsetGains subset_gains_;
     bool is_tiny_ = false;
     std::vector<uint32_t> sorted_;
-    std::vector<float> norms_[kMostLists], factors_[kMostLists];  // of the lists at hand
-    std::vector<float> unit_factors_, inverses_;                  // of the node; of 0, 1, 2, ...
+    std::vector<float> norms_[2 * kMostPairs], factors_[2 * kMostPairs];  // of the lists at hand
+    std::vector<float> unit_factors_, inverses_;  // of the node; of 0, 1, 2, ...
     std::vector<double> prefixes_;
     AlignedVector<float> group_sums_;
     float group_norms_[2][kMostLists][kMostGroups] = {};  // without and with missing rows

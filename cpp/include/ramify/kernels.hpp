@@ -107,14 +107,17 @@ struct ListBestTask {
     int64_t begin = 0, end = 0;
 };
 
-// The same for two lists of one length, whose sums do not wait for each other, and the best cut
-// of each: the largest norms[i] * factors[i] as in ListBestTask, whose `norms` are these.
+// The same for one or two pairs of lists of one length, whose sums do not wait for each other, and
+// the best cut of each list: the largest norms[i] * factors[i] as in ListBestTask, whose `norms`
+// are these. Whether it comes with one or three others does not change what a list gives.
+constexpr int kMostPairs = 2;
 struct PairWalkTask {
     Blocks gradient;  // IN
     int64_t n_entries = 0;
-    ListBestTask cuts[2];  // IN, but for the norms
-    float* norms[2] = {};  // OUT (n_entries,) each, with room for 3 more
-    float best[2] = {};    // OUT
+    int n_pairs = 1;
+    ListBestTask cuts[2 * kMostPairs];  // IN, but for the norms
+    float* norms[2 * kMostPairs] = {};  // OUT (n_entries,) each, with room for 3 more
+    float best[2 * kMostPairs] = {};    // OUT
 };
 
 // The cut with the largest norms[j] * factors[ends[j] - 1], j in [first, last), the first of equal
@@ -397,7 +400,7 @@ struct Kernels {
     void (*list_factors)(const ListFactorTask&);
     void (*walk_list)(const ListWalkTask&);
     void (*walk_groups)(GroupWalkTask&);
-    void (*walk_pair)(PairWalkTask&);
+    void (*walk_pairs)(PairWalkTask&);
     float (*best_of_list)(const ListBestTask&);
     int64_t (*best_of_groups)(const GroupBestTask&);
     void (*split_list)(const ListSplitTask&);
