@@ -54,17 +54,7 @@ class Projection(BaseEstimator, ABC):
         """
 
     def checked_draw(self, context: ProjectionContext) -> View:
-        """Draw a view, and refuse what is none of the channels at hand: subclasses may err.
-
-        Parameters
-        ----------
-        context : ProjectionContext
-            The values to be viewed, the round and the source of chance.
-
-        Returns
-        -------
-        View
-        """
+        """Draw a view as `draw` does, and refuse what is none of the channels at hand."""
         view = self.draw(context)
         name = type(self).__name__
         if not isinstance(view, View):
