@@ -6,8 +6,8 @@ measured on those left out, 500 times, and the results are averaged, so that cho
 settings costs no further fits and flatters nobody.
 
 Settings of rules are pairs of shrinkage and penalty and the number of rules. Baselines are boosted
-trees with the paper's 66 % of the rows per tree and log2 features per split; their settings are the
-learning rate and the number of trees, and for chains, whose fits take longest, the order.
+trees with the paper's 66 % of the rows per tree and log2 features per split; their settings are
+the learning rate and the number of trees, and for chains, whose fits take longest, the order.
 """
 
 from __future__ import annotations
