@@ -103,9 +103,8 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
     if (is_one) {
         // Two sums each, so that none waits for the row before.
         double g[2] = {}, h[2] = {};
-        const double* values = statistics.values + outputs[0];
         for (int64_t i = 0; i < n_rows; ++i) {
-            const double* row = values + rows[i] * 2 * statistics.block;
+            const double* row = statistics.gradient(rows[i]) + outputs[0];
             g[i & 1] += row[0];
             h[i & 1] += row[statistics.block];
         }

@@ -1,6 +1,7 @@
 """Tables as people have them: row names, question marks, semicolons, dates, stray texts."""
 
 import warnings
+from datetime import date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -124,3 +125,39 @@ def test_a_name_that_occurs_twice_is_refused(tmp_path):
     pq.write_table(pa.Table.from_arrays(columns, names=["a", "a", "y"]), tmp_path / "t.parquet")
     with pytest.raises(DataFormatError, match=r"t\.parquet"):
         load(tmp_path / "t.parquet", targets=["y"])
+
+
+@pytest.mark.parametrize("gap", ["", "?"])
+def test_booleans_with_a_gap_are_numbers_as_those_without_are(tmp_path, gap):
+    data = read_table(write(tmp_path, f"a,y,z\nTrue,False,1\n{gap},{gap},0\n"), ["y", "z"])
+    assert np.array_equal(data.X, [[1], [np.nan]], equal_nan=True)
+    assert np.array_equal(data.Y, [[0, 1], [np.nan, 0]], equal_nan=True)
+
+
+def test_integers_of_more_than_64_bits_are_numbers(tmp_path):
+    assert read_features(write(tmp_path, f"a\n{10**30}\n1\n")).tolist() == [[1e30], [1.0]]
+
+
+def test_dates_may_be_far_away_or_without_a_time_of_day(tmp_path):
+    far = np.array(["3000-01-01", "NaT"], "datetime64[us]")
+    path = parquet(tmp_path, far=far, day=[None, date(1970, 1, 2)])
+    day = 86400e9
+    days = (date(3000, 1, 1) - date(1970, 1, 1)).days
+    expected = [[days * day, np.nan], [np.nan, day]]
+    assert np.array_equal(read_features(path), expected, equal_nan=True)
+    with pytest.raises(DataFormatError, match="'day', got dates or durations"):
+        read_table(path, ["day"])
+
+
+def test_hours_of_dates_with_a_zone_count(tmp_path):
+    zoned = pd.to_datetime([datetime(1970, 1, 1, 13)]).tz_localize("Europe/Paris")
+    assert read_features(parquet(tmp_path, a=zoned))[0, 0] == 12 * 3600e9
+
+
+def test_names_of_a_parquet_file_differ_in_more_than_blanks(tmp_path):
+    with pytest.raises(DataFormatError, match=r"every column name once, got \['a'\] again"):
+        read_features(parquet(tmp_path, **{"a": [1.0], "a ": [2.0]}))
+
+
+def test_empty_lines_above_the_names_are_skipped(tmp_path):
+    assert read_features(write(tmp_path, "\n\na,b\n1,2\n")).tolist() == [[1.0, 2.0]]

@@ -40,3 +40,22 @@ def test_a_canonical_csr_array_is_taken_as_it_is_and_no_other():
 def test_canonical_lists_rise_within_rows_and_are_in_range(indptr, indices, is_canonical):
     indptr, indices = np.array(indptr, np.int32), np.array(indices, np.int32)
     assert _core.is_canonical(indptr, indices, 3) == is_canonical
+
+
+def test_flags_that_were_set_by_hand_are_not_trusted():
+    X = sparse.csr_array(([1.0, 2.0, 3.0], [2, 0, 0], [0, 3, 3]), shape=(2, 3))
+    X.has_sorted_indices = X.has_canonical_format = True
+    assert FeatureSchema.fit(X)[1].toarray().tolist() == [[5.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    assert X.indices.tolist() == [2, 0, 0]
+    X.indices[0] = 3
+    with pytest.raises(ValueError, match="must lie within its shape"):
+        FeatureSchema.fit(X)
+
+
+def test_index_arrays_of_another_shape_or_type_are_told_so_or_taken():
+    X = sparse.csr_array(np.eye(3))
+    X.indices = X.indices.tolist()
+    assert np.array_equal(FeatureSchema.fit(X)[1].toarray(), np.eye(3))
+    X.indptr = X.indptr[:, None]
+    with pytest.raises(ValueError, match="must lie within its shape and fit each other"):
+        FeatureSchema.fit(X)

@@ -139,7 +139,9 @@ def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:
     except Exception as error:  # what the parsers raise is not documented
         kind = suffix.removeprefix(".")
         raise DataFormatError(f"expected a {kind} table: {error}", path=path) from error
-    frame.columns = [str(name).strip() for name in frame.columns]
+    names = [str(name).strip() for name in frame.columns]
+    _check_names(names, path)
+    frame.columns = names
     if frame.shape[0] == 0:
         raise DataFormatError("expected at least one row below the header, got none", path=path)
     return frame
@@ -167,12 +169,8 @@ def _read_text(source: list[str], path: FilePath, pandas: Any) -> pd.DataFrame:
 def _check_lines(lines: list[str], separator: str, path: FilePath) -> list[str]:
     """Refuse what pandas would mend: names that occur twice, and rows of another length."""
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    header = [name.strip() for name in next(rows)]
-    duplicates = sorted({name for name in header if header.count(name) > 1})
-    if duplicates:
-        raise DataFormatError(
-            f"expected every column name once, got {duplicates[:5]} again", path=path, line=1
-        )
+    header = [name.strip() for name in next(filter(None, rows))]  # pandas skips empty lines
+    _check_names(header, path, line=rows.line_num)
     for row in rows:
         if row and len(row) != len(header):
             raise DataFormatError(
@@ -182,6 +180,14 @@ def _check_lines(lines: list[str], separator: str, path: FilePath) -> list[str]:
                 line=rows.line_num,
             )
     return header
+
+
+def _check_names(names: list[str], path: FilePath, line: int | None = None) -> None:
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise DataFormatError(
+            f"expected every column name once, got {duplicates[:5]} again", path=path, line=line
+        )
 
 
 def _check_columns(frame: pd.DataFrame, wanted: list[str], path: FilePath) -> None:

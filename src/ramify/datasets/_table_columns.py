@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A column with at least this share of numbers was probably meant to hold nothing else.
 _MOSTLY = 0.9
+#: Of the units of dates and durations that pandas and Parquet have.
+_NANOSECONDS = {"D": 86400e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 
 
 def as_features(frame: pd.DataFrame, path: FilePath) -> Any:
@@ -51,12 +54,9 @@ def _feature(column: pd.Series[Any], path: FilePath) -> Any:
     numbers = _numbers(column)
     if numbers is not None:
         return numbers
-    kind = column.dtype.kind
-    if kind in "mM":
-        pandas = require("pandas", f"reading {path}")
-        first = pandas.Timestamp(0, tz=getattr(column.dtype, "tz", None)) if kind == "M" else None
-        elapsed = column if first is None else column - first
-        return (elapsed / pandas.Timedelta(1, "ns")).to_numpy(dtype=np.float64)
+    times = _times(column)
+    if times is not None:
+        return _nanoseconds(times)
     _check_texts(column, path)
     return column.reset_index(drop=True).astype("category")
 
@@ -66,7 +66,7 @@ def _output(column: pd.Series[Any], path: FilePath) -> NDArray[Any]:
     numbers = _numbers(column)
     if numbers is not None:
         return numbers
-    if column.dtype.kind in "mM":
+    if _times(column) is not None:
         raise DataFormatError(
             f"expected numbers or texts in the output {column.name!r}, got dates or durations; "
             "convert them to numbers",
@@ -80,9 +80,36 @@ def _output(column: pd.Series[Any], path: FilePath) -> NDArray[Any]:
 def _numbers(column: pd.Series[Any]) -> NDArray[np.float64] | None:
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if column.dtype == object and any(isinstance(value, Decimal) for value in column):
+    # Booleans with gaps, decimals, and integers that are longer than 64 bits.
+    if _are_all(column, bool | int | float | Decimal):
         return np.asarray(column.astype("float64").to_numpy(), dtype=np.float64)
     return None
+
+
+def _times(column: pd.Series[Any]) -> NDArray[Any] | None:
+    """Give dates (in UTC, where they have a zone) and durations in a unit that holds them."""
+    if column.dtype.kind in "mM":
+        has_zone = getattr(column.dtype, "tz", None) is not None
+        return np.asarray((column.dt.tz_convert(None) if has_zone else column).to_numpy())
+    # What Parquet calls a date has no time of day.
+    if _are_all(column, date) and not any(isinstance(value, datetime) for value in column):
+        return column.where(column.notna(), None).to_numpy(dtype="datetime64[D]")
+    return None
+
+
+def _nanoseconds(times: NDArray[Any]) -> NDArray[np.float64]:
+    """Count from 1970 on, without the limits of dates in nanoseconds (1677 and 2262)."""
+    counts = np.where(np.isnat(times), np.nan, times.astype(np.int64))
+    unit, n_units = np.datetime_data(times.dtype)
+    return np.asarray(counts * n_units * _NANOSECONDS[unit])
+
+
+def _are_all(column: pd.Series[Any], kind: Any) -> bool:
+    """Whether a column of objects holds something, and nothing of another type."""
+    if column.dtype != object:
+        return False
+    known = column.dropna()
+    return len(known) > 0 and all(isinstance(value, kind) for value in known)
 
 
 def _check_texts(column: pd.Series[Any], path: FilePath) -> None:

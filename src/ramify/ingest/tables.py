@@ -272,6 +272,8 @@ def _is_canonical(matrix: Any) -> bool:
     if type(matrix) is not sparse.csr_array or matrix.dtype not in (np.float32, np.float64):
         return False
     arrays = (matrix.data, matrix.indices, matrix.indptr)
+    if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):
+        return False
     if not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
         return False
     if matrix.indices.dtype != np.int32 or matrix.indptr.dtype != np.int32:
