@@ -7,8 +7,7 @@ import pytest
 from boosting_problems import LABELS, X, classifier, regressor
 from scipy import sparse
 
-from ramify import projections
-from ramify.estimators import available_memory
+from ramify import _memory, projections
 from ramify.losses import Quantile
 
 
@@ -21,21 +20,21 @@ def test_sparse_labels_give_the_model_of_dense_ones():
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_what_does_not_fit_is_refused_with_the_memory_it_would_need(dense, monkeypatch):
-    monkeypatch.setattr("ramify.estimators.boosting_checks.available_memory", lambda: 2**29)
+    monkeypatch.setattr("ramify._memory.available_memory", lambda: 2**29)
     many = sparse.csr_array((np.ones(1), ([0], [0])), shape=(6_000, 10_000))
     advice = "factored form"
     if dense:
-        monkeypatch.setattr("ramify.estimators.boosting_checks._SMALL_BYTES", 0)
-        monkeypatch.setattr("ramify.estimators.boosting_checks.available_memory", lambda: 9)
+        monkeypatch.setattr("ramify._memory._SMALL_BYTES", 0)
+        monkeypatch.setattr("ramify._memory.available_memory", lambda: 9)
         many, advice = np.zeros((6_000, 2)), "fewer rows"
     with pytest.raises(MemoryError, match=rf"GiB, of which 0\.. are available\. .*{advice}"):
         regressor(loss="huber").fit(np.zeros((6_000, 1)), many)
 
 
 def test_what_fits_is_not_refused_however_large(monkeypatch):
-    monkeypatch.setattr("ramify.estimators.boosting_checks._SMALL_BYTES", 0)
+    monkeypatch.setattr("ramify._memory._SMALL_BYTES", 0)
     monkeypatch.setattr("ramify.estimators.boosting_checks.LARGEST_RAW_BYTES", 0)
-    memory = "ramify.estimators.boosting_checks.available_memory"
+    memory = "ramify._memory.available_memory"
     monkeypatch.setattr(memory, lambda: None)
     classifier(n_estimators=2).fit(X, LABELS)
     monkeypatch.setattr(memory, lambda: 3 * 4 * 260 * 5)
@@ -46,15 +45,15 @@ def test_what_fits_is_not_refused_however_large(monkeypatch):
 
 def test_memory_is_read_where_the_system_tells(tmp_path, monkeypatch):
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  7 kB\n")
-    monkeypatch.setattr(available_memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(available_memory, "_GROUP", tmp_path)
-    assert available_memory.available_memory() == 7 * 1024
+    monkeypatch.setattr(_memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(_memory, "_GROUP", tmp_path)
+    assert _memory.available_memory() == 7 * 1024
     (tmp_path / "memory.max").write_text("6000\n")
     (tmp_path / "memory.current").write_text("5000\n")
-    assert available_memory.available_memory() == 1000
+    assert _memory.available_memory() == 1000
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "meminfo").unlink()
-    assert available_memory.available_memory() is None or available_memory.available_memory() > 0
+    assert _memory.available_memory() is None or _memory.available_memory() > 0
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from ramify.projections import PCA, PROJECTIONS, Adaptive, Hadamard, Subsample
 from ramify.projections._n_components import count_components
 
 
@@ -33,3 +34,36 @@ def test_int_is_taken_as_it_is_and_a_float_of_one_is_everything():
     assert count_components(80, 50) == 80
     assert count_components(np.int32(3), 50) == 3
     assert count_components(np.float32(0.5), 50) == 25
+
+
+#: Projections that can be asked for more components than there are outputs.
+UNBOUNDED = [
+    *(PROJECTIONS[name] for name in ("gaussian", "rademacher", "achlioptas", "sparse_rademacher")),
+    PROJECTIONS["gradient_sampling"],
+    lambda n_components: Subsample(n_components, replace=True),
+    lambda n_components: Adaptive([PROJECTIONS["gaussian"](n_components)]),
+]
+
+
+@pytest.mark.parametrize("n_components", [10**12, 10**30])
+@pytest.mark.parametrize("make", UNBOUNDED)
+def test_views_beyond_the_memory_are_refused_before_they_are_drawn(
+    make, n_components, make_context, monkeypatch
+):
+    monkeypatch.setattr("ramify._memory.available_memory", lambda: 2**33)
+    context = make_context(np.eye(6))
+    with pytest.raises(MemoryError, match=r"6 rows by 10+ .* GiB, of which 8\.0 .* n_components"):
+        make(n_components).draw(context)
+    # What is refused must not depend on how many draws came before.
+    assert context.rng.integers(2**40) == np.random.default_rng(0).integers(2**40)
+
+
+@pytest.mark.parametrize("projection", [PCA(1.0), Hadamard(1.0)])
+def test_fractions_beyond_the_memory_are_refused_too(projection, make_context, monkeypatch):
+    monkeypatch.setattr("ramify._memory._SMALL_BYTES", 0)
+    # An entry of a row or a coefficient takes 8 bytes: 6 components of 6 rows and 6 outputs.
+    monkeypatch.setattr("ramify._memory.available_memory", lambda: 6 * (6 + 6) * 8 - 1)
+    with pytest.raises(MemoryError, match="6 rows by 6 components"):
+        projection.draw(make_context(np.eye(6)))
+    monkeypatch.setattr("ramify._memory.available_memory", lambda: 6 * (6 + 6) * 8)
+    assert projection.draw(make_context(np.eye(6))).seen.all()

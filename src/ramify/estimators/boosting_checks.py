@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ramify.estimators.available_memory import available_memory
+from ramify._memory import check_memory
 from ramify.ingest import FeatureSchema, Targets
 from ramify.losses import Loss, Quantile, SquaredError
 from ramify.training import BoostingProgress
 
 #: Raw predictions beyond this many bytes are kept in factored form where that is possible.
 LARGEST_RAW_BYTES = 2**31
-#: What needs no look at the memory.
-_SMALL_BYTES = 2**28
-
 
 Callback = Callable[[BoostingProgress], Any]
 
@@ -106,11 +103,6 @@ def raw_bytes(loss: Loss, targets: Targets) -> int:
 def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:
     """Refuse what does not fit: targets, raw predictions and gradients of all rows."""
     needed = 3 * raw_bytes(loss, targets)
-    if needed < _SMALL_BYTES:
-        return
-    available = available_memory()
-    if available is None or needed <= available:
-        return
     n_rows, n_channels = targets.values.shape
     advice = "Boost fewer rows or outputs, or use a forest, whose leaves hold training rows."
     if targets.schema.is_sparse:
@@ -118,10 +110,11 @@ def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:
             "With loss='squared_error' and leaf_fit='linear' they are kept in factored form; or "
             "use a forest, whose leaves hold training rows."
         )
-    raise MemoryError(
+    check_memory(
+        needed,
         f"Boosting with loss={estimator.loss!r} keeps targets, raw predictions and gradients of "
-        f"{n_rows} rows and {n_channels} outputs: {needed / 2**30:.1f} GiB, of which "
-        f"{available / 2**30:.1f} are available. {advice}"
+        f"{n_rows} rows and {n_channels} outputs:",
+        advice,
     )
 
 

@@ -11,7 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from ramify.projections._base import Projection
-from ramify.projections._n_components import check_n_components, count_components
+from ramify.projections._n_components import (
+    check_n_components,
+    check_view_memory,
+    count_components,
+)
 from ramify.projections._selection import channels_of
 from ramify.projections._view import View
 
@@ -135,6 +139,7 @@ class GradientSampling(_GradientProjection):
         total = squares.sum()
         shares = squares / total if total > 0 else np.full(len(outputs), 1 / len(outputs))
         n_draws = count_components(self.n_components, len(outputs))
+        check_view_memory(n_draws, context, n_coefficients=1)
         drawn = np.sort(context.rng.choice(len(outputs), n_draws, p=shares))
         scales = 1.0 / np.sqrt(n_draws * shares[drawn])
         offsets = context.channel_offsets

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ramify.projections._base import MixingProjection
-from ramify.projections._n_components import count_components
+from ramify.projections._n_components import check_view_memory, count_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class Hadamard(MixingProjection):
                 f"of two): n_components must be at most {order}; got {n_components}. Use fewer "
                 "components, or Rademacher, which has no limit."
             )
+        check_view_memory(n_components, context, n_coefficients=len(channels))
         rows = context.rng.choice(order, len(channels), replace=False)
         columns = context.rng.choice(order, n_components, replace=False)
         is_negative = _parity(rows[:, np.newaxis] & columns) == 1

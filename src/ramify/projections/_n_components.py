@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ramify._memory import check_memory
+
+if TYPE_CHECKING:
+    from ramify.projections._context import ProjectionContext
 
 # Share of one component that the rounding of `fraction * n_dimensions` may add: 0.07 * 100
 # exceeds 7 by 1e-15 and must still give 7.
 _ROUNDING = 1e-9
+# Of one row and channel of a view: a float32, and what it is computed from or copied to. Trees
+# and forests of dense targets take twice as much.
+_ENTRY_BYTES = 8
+_COEFFICIENT_BYTES = 8
 
 
 def check_n_components(n_components: Any) -> None:
@@ -61,3 +70,24 @@ def count_components(n_components: Any, n_dimensions: int) -> int:
     if is_count(n_components):
         return int(n_components)
     return max(1, math.ceil(float(n_components) * n_dimensions - _ROUNDING))
+
+
+def check_view_memory(
+    n_components: int, context: ProjectionContext, *, n_coefficients: float = 0.0
+) -> None:
+    """Refuse a view that would not fit into memory.
+
+    Parameters
+    ----------
+    n_components : int
+    context : ProjectionContext
+        The values to be viewed.
+    n_coefficients : float
+        Those of one component that are stored.
+    """
+    n_rows = context.values.shape[0]
+    check_memory(
+        n_components * (n_rows * _ENTRY_BYTES + math.ceil(n_coefficients) * _COEFFICIENT_BYTES),
+        f"A view of {n_rows} rows by {n_components} components takes at least",
+        "Use a smaller n_components, such as 'log' or 'sqrt'.",
+    )

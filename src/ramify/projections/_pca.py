@@ -10,7 +10,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 from ramify.projections._base import MixingProjection
 from ramify.projections._centring import CentredValues
-from ramify.projections._n_components import count_components
+from ramify.projections._n_components import check_view_memory, count_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class PCA(MixingProjection):
                 f"n_components must be at most {context.n_channels}; got {n_components}. Use a "
                 "smaller number or a fraction."
             )
+        check_view_memory(n_components, context, n_coefficients=len(channels))
 
         def compute_axes() -> NDArray[np.float64]:
             centred = _centred_channels(context, channels)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ramify.projections._base import MixingProjection
-from ramify.projections._n_components import count_components
+from ramify.projections._n_components import check_view_memory, count_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class Gaussian(MixingProjection):
     def draw_matrix(self, context: ProjectionContext, channels: NDArray[np.intp]) -> Matrix:
         """Draw the coefficients, a float64 ndarray of shape (d, n_components)."""
         n_components = count_components(self.n_components, len(channels))
+        check_view_memory(n_components, context, n_coefficients=len(channels))
         matrix = context.rng.standard_normal((len(channels), n_components))
         matrix /= math.sqrt(n_components)
         return matrix
@@ -71,6 +72,7 @@ class _SignedProjection(MixingProjection):
         n_channels = len(channels)
         n_components = count_components(self.n_components, n_channels)
         density = self._density_for(n_channels)
+        check_view_memory(n_components, context, n_coefficients=density * n_channels)
         matrix = _signed_columns(context.rng, (n_channels, n_components), density)
         matrix.data /= math.sqrt(density * n_components)
         return matrix if density <= SPARSE_DENSITY else matrix.toarray()

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ramify.projections._base import Projection
-from ramify.projections._n_components import check_n_components, count_components, is_count
+from ramify.projections._n_components import (
+    check_n_components,
+    check_view_memory,
+    count_components,
+    is_count,
+)
 from ramify.projections._view import View
 
 if TYPE_CHECKING:
@@ -126,6 +131,8 @@ class Subsample(Projection):
         n_components = count_components(self.n_components, len(outputs))
         if not self.replace:
             n_components = min(n_components, len(outputs))
+        elif n_components > len(outputs):
+            check_view_memory(n_components, context)
         drawn = context.rng.choice(outputs, n_components, replace=self.replace)
         selected = channels_of(drawn, context.channel_offsets)
         scale = math.sqrt(len(outputs) / n_components)

@@ -1,4 +1,4 @@
-"""How much memory may still be taken."""
+"""How much memory may still be taken, and a refusal of what needs more."""
 
 from __future__ import annotations
 
@@ -7,6 +7,38 @@ from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
+#: What needs no look at the memory.
+_SMALL_BYTES = 2**28
+
+
+def check_memory(needed: int, purpose: str, advice: str) -> None:
+    """Refuse what does not fit, before anything is taken.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes.
+    purpose : str
+        What they are for: the beginning of the message, up to the number of bytes.
+    advice : str
+        What to do instead, in sentences.
+
+    Examples
+    --------
+    >>> check_memory(2**10, "A small thing takes", "Take less.")
+    >>> check_memory(2**80, "A view takes", "Take less.")
+    Traceback (most recent call last):
+        ...
+    MemoryError: A view takes 1125899906842624.0 GiB, of which ... are available. Take less.
+    """
+    if needed < _SMALL_BYTES:
+        return
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{purpose} {needed / 2**30:.1f} GiB, of which {available / 2**30:.1f} are available. "
+            f"{advice}"
+        )
 
 
 def available_memory() -> int | None:
