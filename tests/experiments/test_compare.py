@@ -298,6 +298,50 @@ def test_wrong_arguments_are_refused(arguments, message):
         compare(*arguments, cv=2)
 
 
+def test_a_few_whole_numbers_are_numbers_with_a_warning_unless_they_are_named_as_classes():
+    X, Y = REGRESSION
+    grades = pd.DataFrame({"grade": np.digitize(Y[:, 0], [-0.5, 0.5]) + 1, "price": Y[:, 1]})
+    with pytest.warns(UserWarning, match=r"whole numbers \(grade\) .* list them in `classes`"):
+        [problem] = read_problems((X, grades))
+    assert problem.task == "regression"
+    with pytest.warns(UserWarning, match="by regression"):
+        read_problems((X, np.sign(Y[:, 0])))  # labels -1 and 1
+    only = grades[["grade"]]
+    board = compare((X, only), ["Mean", "Tree"], ["macro_f1"], classes=["grade"], cv=2)
+    assert board.leaderboard()[0].method == "Tree"
+    assert board.problems[0].output_names == ["grade=1", "grade=2", "grade=3"]
+    assert (board.problems[0].Y.argmax(axis=1) + 1 == grades["grade"]).all()
+
+
+def test_numbers_and_labels_need_no_warning(recwarn):
+    assert [p.task for p in read_problems({"a": REGRESSION, "b": LABELS})] == [
+        "regression",
+        "multilabel",
+    ]
+    assert len(recwarn) == 0
+
+
+def test_classes_named_by_texts_become_labels_with_gaps_where_they_are_missing():
+    X = np.arange(4.0)[:, None]
+    Y = pd.DataFrame({"colour": ["red", None, "blue", "red"], "ripe": ["no", "yes", "no", "no"]})
+    [problem] = read_problems((X, Y), ["colour", "ripe"])
+    assert problem.task == "multilabel"
+    assert problem.output_names == ["colour=red", "ripe=yes"]
+    np.testing.assert_array_equal(problem.Y, [[1, 0], [np.nan, 1], [0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("Y", "classes", "message"),
+    [
+        (pd.DataFrame({"grade": [1, 2, 3, 1]}), ["grad"], "got 'grad'. Did you mean 'grade'"),
+        (sparse.csr_array(np.eye(4)), ["y1"], "classes are for dense outputs"),
+    ],
+)
+def test_classes_that_cannot_be_made_labels_are_refused(Y, classes, message):
+    with pytest.raises(ValueError, match=message):
+        read_problems((np.zeros((4, 1)), Y), classes)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

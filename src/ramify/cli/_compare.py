@@ -35,6 +35,10 @@ def compare(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="Outputs whose values name classes, by commas: a label of each class."),
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(help=f"Of {', '.join(METHODS)}; by commas. All by default.")
     ] = None,
@@ -94,6 +98,7 @@ def compare(
             problems,
             _chosen(methods, config),
             split_names(metric),
+            classes=split_names(classes) or (),
             cv=(5 if data else 3) if cv is None else cv,
             tuning=parse_tuning(tuning),
             max_settings=settings,

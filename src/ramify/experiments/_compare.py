@@ -41,6 +41,7 @@ def compare(
     methods: Sequence[Any] | Mapping[str, Any] | None = None,
     metrics: Sequence[str | Metric] | None = None,
     *,
+    classes: Sequence[str] = (),
     cv: Any = 5,
     tuning: float | int = 0.25,
     max_settings: int | None = None,
@@ -70,6 +71,11 @@ def compare(
     metrics : None or sequence of (str or Metric), default=None
         Names of `metrics.METRICS`. Methods are tuned for the first one of the task. None: a
         selection for each task.
+    classes : sequence of str, default=()
+        Names of outputs whose values name classes, as texts or as numbers: each class becomes a
+        label ("quality=good"), of two classes the second one. Other outputs are labels if all of
+        a data set's are 0 or 1, and numbers (regression) otherwise; a few whole numbers that are
+        taken for numbers are warned of.
     cv : int or splitter, default=5
         The number of folds, or an object with `split`.
     tuning : float or int, default=0.25
@@ -112,7 +118,7 @@ def compare(
     >>> result.leaderboard("r2")[0].method
     'Tree'
     """
-    problems = read_problems(data)
+    problems = read_problems(data, classes)
     chosen = resolve_methods(methods, METHODS)
     by_task = _metrics_by_task(problems, metrics)
     check_settings(chosen, problems)

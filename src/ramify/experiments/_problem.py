@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from ramify.datasets import Dataset, MultiLabelKFold
 from ramify.estimators.label_scores import is_sparse
+from ramify.experiments._class_outputs import outputs_like_classes, with_labels_of_classes
 
 Task = Literal["regression", "multilabel"]
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -90,12 +92,14 @@ def _parts(matrix: Any) -> list[Any]:
     return [hash_pandas_object(frame, index=False).to_numpy()]
 
 
-def read_problems(data: Any) -> list[Problem]:
+def read_problems(data: Any, classes: Iterable[str] = ()) -> list[Problem]:
     """Read what `compare` was given: one or several of Dataset, (X, Y), or a mapping of names.
 
     Parameters
     ----------
     data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+    classes : iterable of str
+        Names of outputs of which each class becomes a label.
 
     Returns
     -------
@@ -105,54 +109,68 @@ def read_problems(data: Any) -> list[Problem]:
     if isinstance(data, Dataset) or _is_pair(data):
         data = [data]
     if isinstance(data, Mapping):
-        problems = [_problem(value, str(name)) for name, value in data.items()]
+        datasets = [_dataset(value, str(name)) for name, value in data.items()]
     elif isinstance(data, Sequence) and not isinstance(data, str):
-        problems = [_problem(value, None) for value in data]
+        datasets = [_dataset(value, None) for value in data]
     else:
         raise TypeError(
             "data must be a Dataset, a pair (X, Y), a list of Datasets or a dict of names to "
             f"those; got {type(data).__name__}."
         )
-    names = [problem.name for problem in problems]
-    if not problems or len(set(names)) != len(names):
+    names = [dataset.name for dataset in datasets]
+    if not datasets or len(set(names)) != len(names):
         raise ValueError(
             f"data must hold at least one data set, each with a name of its own; got {names}."
         )
-    return problems
+    return list(map(_problem, with_labels_of_classes(datasets, classes)))
 
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and hasattr(value[0], "shape")
 
 
-def _problem(value: Any, name: str | None) -> Problem:
+def _dataset(value: Any, name: str | None) -> Dataset:
     if _is_pair(value):
         X, Y = value
-        value = Dataset(X, _labels_or_numbers(Y), _names(X, "x"), _names(Y, "y"), name or "data")
+        return Dataset(X, _labels_or_numbers(Y), _names(X, "x"), _names(Y, "y"), name or "data")
     if not isinstance(value, Dataset):
         raise TypeError(
             f"A data set must be a Dataset or a pair (X, Y); got {type(value).__name__}."
         )
+    return value if name is None else replace(value, name=name)
+
+
+def _problem(value: Dataset) -> Problem:
     Y = value.Y
     if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
         raise ValueError(
-            f"{name or value.name}: compare takes numbers (regression) or labels 0 and 1; got "
-            f"outputs with classes, such as {str(np.asarray(Y).flat[0])!r}. Make a label of each "
-            "class (pandas.get_dummies(Y)), or fit and judge a classifier on them directly: "
-            "`ramify fit` and `ramify evaluate` take classes."
+            f"{value.name}: compare takes numbers (regression) or labels 0 and 1; got outputs "
+            f"with classes, such as {str(np.asarray(Y).flat[0])!r}. Name those outputs in "
+            "`classes` to make a label of each class, or fit and judge a classifier on them "
+            "directly: `ramify fit` and `ramify evaluate` take classes."
+        )
+    task = _task(Y)
+    alike = outputs_like_classes(value) if task == "regression" else []
+    if alike:
+        warnings.warn(
+            f"{value.name}: outputs of a few whole numbers ({', '.join(alike[:5])}"
+            f"{', ...' if len(alike) > 5 else ''}) are compared as numbers, by regression. If "
+            "they name classes, list them in `classes`: each class becomes a label.",
+            UserWarning,
+            stacklevel=4,
         )
     return Problem(
-        name or value.name,
+        value.name,
         value.X,
         Y,
         list(value.feature_names),
         list(value.output_names),
-        _task(Y),
+        task,
     )
 
 
 def _task(Y: Any) -> Task:
-    """Tell labels from numbers: all observed entries 0 or 1, and both occur."""
+    """Tell labels from numbers: all observed entries are 0 or 1."""
     values = Y.data if is_sparse(Y) else np.asarray(Y, dtype=np.float64)
     observed = values[~np.isnan(values)]
     return "multilabel" if np.isin(observed, (0, 1)).all() else "regression"
