@@ -96,12 +96,11 @@ class DiagonalScorer {
         for (int32_t i = 0, g = first; i < n; ++i, g += step) {
             size += groups.sizes[g];
             if (!(std::max(cut_gains_[2 * i], cut_gains_[2 * i + 1]) > least)) continue;
-            if (next != g + step) {
-                const int64_t begin = groups.offsets[std::min(next, g)];
-                add(groups.positions.data() + begin,
-                    groups.offsets[std::max(next, g) + 1] - begin);
-                next = g + step;
+            if (step > 0 && next <= g) {
+                add_groups(groups, next, g + 1);
+                next = g + 1;
             }
+            for (; step < 0 && next >= g; --next) add_groups(groups, next, next + 1);
             if (step > 0)
                 offer(Op::at_most, Op::above, g, size, known - size);
             else
@@ -124,6 +123,13 @@ class DiagonalScorer {
     }
 
   private:
+    // Adds the rows of groups [begin, end). Downwards it is called for each group: the order of
+    // rows must not depend on which cuts are passed over, as that depends on other threads.
+    void add_groups(const FeatureGroups& groups, int32_t begin, int32_t end) {
+        add(groups.positions.data() + groups.offsets[begin],
+            groups.offsets[end] - groups.offsets[begin]);
+    }
+
     // Leaves out what covers too few rows; returns the largest of the other gains.
     double drop_small(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step,
                       int64_t known) {

@@ -273,6 +273,28 @@ def test_threads_do_not_change_a_rule(coupled, direct_max_outputs, label_bins):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("head_size", [0, 1])
+def test_the_gain_of_a_condition_does_not_depend_on_other_features(head_size):
+    """To the last bit, as threads decide which features come first.
+
+    Cuts that cannot win are passed over, and more of them if another feature did well before.
+    """
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        gradient = np.concatenate([-0.2 * rng.random(20), rng.random(20)])
+        gradient[20:28] *= 1e-3  # cuts nearly as good as the best one
+        gradient[30] = 1e-6
+        statistics = gradient[:, None], np.full((40, 1), 1e-6), None
+        X = np.repeat(np.arange(40.0)[:, None], 2, axis=1)
+        X[30, 0] = -1.0  # so that the feature that comes first does almost as well
+        settings = {"l2_regularization": 10.0, "head_size": head_size, "max_conditions": 1}
+        counts = np.ones(40, np.int32)
+        both, conditions, _ = induced(columns_of(X), statistics, counts, params_of(2, **settings))
+        alone, _, _ = induced(columns_of(X[:, 1:]), statistics, counts, params_of(1, **settings))
+        assert conditions == [(1, ">", 19.5)]
+        assert both.objectives == alone.objectives
+
+
 def test_instruction_sets_agree():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(150, 3))
