@@ -60,6 +60,12 @@ def test_text_names_features_categories_and_outputs(model):
     assert rules_text(model, max_rules=2).endswith("... and 23 more rules")
 
 
+def test_a_score_of_zero_has_no_minus():
+    model = RuleClassifier(n_rules=1).fit([[0.0], [1.0]], [[0, 1], [1, 0]])
+    assert rules_text(model) == "0: always -> y0 +0, y1 +0 (2 rows)"
+    assert "-0" not in rules_json(model) + rules_to_sql(model, "t") + rules_to_python(model)
+
+
 def test_sentences_hold_for_the_rows_that_rules_cover():
     rng = np.random.default_rng(0)
     X = np.column_stack(

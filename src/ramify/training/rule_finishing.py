@@ -45,7 +45,8 @@ def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[Any])
         )
     if not kept.all():
         rules = rules.take(np.flatnonzero(kept))
-    return replace(rules, digits=threshold_digits(rules, features))
+    score = rules.score + 0.0  # no negative zeros, which people would read
+    return replace(rules, score=score, digits=threshold_digits(rules, features))
 
 
 def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uint8]:
