@@ -1,5 +1,7 @@
 """Smaller models: chosen rules, greedy rules, and the loss that is measured for them."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ import pytest
 import ramify
 from ramify import RuleClassifier, RuleRegressor
 from ramify.datasets import make_multilabel
+from ramify.estimators.rule_pruning import greedy_subset
+from ramify.training import LABEL_LOSSES, RuleTargets
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +112,18 @@ def test_pruning_takes_the_rule_that_lowers_the_loss_most_each_time(data, model,
     pruned = model.prune(X, Y, n_rules=n_rules)
     assert pruned.rules_["body"].tolist() == model.rules_["body"][sorted(chosen)].tolist()
     assert sorted(chosen) != list(range(n_rules))
+
+
+def test_pruning_holds_two_bytes_for_each_row_and_rule():
+    rng = np.random.default_rng(0)
+    covers = rng.random((4000, 300)) < 0.5  # the first byte
+    targets = RuleTargets(rng.choice([-1, 1], size=(4000, 2)).astype(np.int8))
+    heads = 0.1 * rng.normal(size=(300, 2))
+    tracemalloc.start()
+    greedy_subset(heads, covers, targets, LABEL_LOSSES["logistic"](), 2, 0.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * covers.nbytes
 
 
 def test_a_hold_out_may_lack_classes_but_have_no_others(data):

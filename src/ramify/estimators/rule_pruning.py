@@ -35,6 +35,7 @@ def greedy_subset(
         The default rule first, which is always chosen.
     covers : ndarray of shape (n_rows, n_rules), bool
     targets : RuleTargets
+        Without weights.
     loss : RuleLoss
     n_rules : int or None
         Most rules to choose.
@@ -50,27 +51,29 @@ def greedy_subset(
         The mean loss with the chosen rules, and with all.
     """
     n_rows = len(covers)
-
-    def mean_loss(scores: NDArray[np.float64]) -> float:
-        return loss.value(targets, scores) / n_rows
-
-    full_loss = mean_loss(covers.astype(np.float64) @ heads)
+    by_rule = np.ascontiguousarray(covers.T)
+    full = np.zeros(targets.values.shape)
+    for head, covered in zip(heads, by_rule):
+        full[covered] += head
+    full_loss = loss.value(targets, full) / n_rows
     scores = np.broadcast_to(heads[0], targets.values.shape).copy()
-    kept, current = [0], mean_loss(scores)
+    losses = loss.row_losses(targets, scores)
+    kept, current = [0], float(losses.mean())
     left = list(range(1, len(heads)))
     while left and (
         len(kept) < n_rules if n_rules is not None else current > full_loss * (1 + tolerance)
     ):
-        rows = [np.flatnonzero(covers[:, t]) for t in left]
         falls = []
-        for t, covered in zip(left, rows):
-            part = targets.at(covered)
-            before = scores[covered]
-            falls.append(loss.value(part, before) - loss.value(part, before + heads[t]))
+        for t in left:
+            rows = np.flatnonzero(by_rule[t])
+            after = loss.row_losses(targets.at(rows), scores[rows] + heads[t])
+            falls.append(float(losses[rows].sum() - after.sum()))
         best = int(np.argmax(falls))
         if falls[best] <= 0:
             break
-        scores[rows[best]] += heads[left[best]]
         kept.append(left.pop(best))
-        current = mean_loss(scores)
+        rows = np.flatnonzero(by_rule[kept[-1]])
+        scores[rows] += heads[kept[-1]]
+        losses[rows] = loss.row_losses(targets.at(rows), scores[rows])
+        current = float(losses.mean())
     return sorted(kept), current, full_loss

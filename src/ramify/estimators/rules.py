@@ -247,7 +247,7 @@ class RuleEstimator(MultiOutputEstimator):
     def prune(self, X: Any, y: Any, *, n_rules: int | None = None, tolerance: float = 0.01) -> Any:
         """Make a smaller model whose loss on the given rows is about as small.
 
-        All rows are held against all rules at once: a byte for each pair.
+        All rows are held against all rules at once: two bytes for each pair.
 
         Rules are taken greedily: next comes the one that lowers the mean loss most, until
         `n_rules` are taken, or the loss is within `tolerance` of that of all rules (or lower).
