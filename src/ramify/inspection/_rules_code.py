@@ -33,6 +33,7 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
         Source of a function from a mapping of feature names to values (None or NaN for missing)
         to a list: a score per label or class, or the predicted numbers. Categories that are
         neither strings nor numbers, such as intervals or dates, are expected as strings.
+        Columns of dates and durations are numbers to a model: give nanoseconds, since 1970.
 
     Examples
     --------
@@ -120,6 +121,7 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
         Name of the table, or its parts, as in ``("schema", "table")``; features are its columns,
         and missing values are NULL. Categories that are neither strings nor numbers, such as
         intervals or dates, are expected as strings.
+        Columns of dates and durations are numbers to a model: give nanoseconds, since 1970.
     prefix : str, default=""
         Put in front of the names of outputs, which name the columns of the result.
 
