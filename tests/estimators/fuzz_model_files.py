@@ -56,6 +56,13 @@ def make_models():
         (ramify.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
         (ramify.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
     ]
+    fits += [
+        (ramify.TunedDecoder(classifier(max_depth=3), cv=2, **how), X, labels)
+        for how in (
+            {"decoding": "known_label_set", "calibration": "sigmoid", "random_state": 0},
+            {"decoding": ["label_thresholds", "tuned_threshold"], "random_state": 0},
+        )
+    ]
     fits += boosted_models(X, frame, Y, masked)
     fitted = [(model.fit(data, targets), data) for model, data, targets in fits]
     return fitted + make_forests(X, frame, Y, masked)

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import ramify
 from ramify import TreeClassifier, TreeRegressor
@@ -197,12 +198,18 @@ def test_only_fitted_estimators_of_ramify_are_saved(X, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_model_file_cannot_hold_has_a_part_that_it_can(X, tmp_path):
-    tuned = ramify.TunedDecoder(ramify.TreeClassifier(max_depth=2), cv=2)
-    tuned.fit(X, np.random.default_rng(0).integers(2, size=(len(X), 2)))
-    with pytest.raises(TypeError, match=r"Save its estimator_, a TreeClassifier, or use joblib"):
-        ramify.save(tuned, tmp_path / "model.ramify")
-    ramify.save(tuned.estimator_, tmp_path / "model.ramify")
+def test_only_tuned_decoders_around_estimators_of_ramify_are_saved(X, tmp_path):
+    path = tmp_path / "model.ramify"
+    labels = np.random.default_rng(0).integers(2, size=(len(X), 2))
+    tuned = ramify.TunedDecoder(DecisionTreeClassifier(max_depth=2), cv=2).fit(X[["a"]], labels)
+    with pytest.raises(TypeError, match=r"around one; got DecisionTreeClassifier\. Use joblib"):
+        ramify.save(tuned, path)
+    with pytest.raises(NotFittedError):
+        ramify.save(ramify.TunedDecoder(ramify.TreeClassifier()), path)
+    own = ramify.TunedDecoder(ramify.TreeClassifier(), cv=KFold(2)).fit(X, labels)
+    with pytest.raises(TypeError, match="numbers and lists of them as cv"):
+        ramify.save(own, path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_pickle_is_not_loaded(X, tmp_path):

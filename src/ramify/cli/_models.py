@@ -104,7 +104,8 @@ def evaluation(
 def _task(fitted: Any) -> str:
     if not hasattr(fitted, "classes_"):
         return "regression"
-    return "multilabel" if fitted._targets.kind == "multilabel" else "classes"
+    trained = getattr(fitted, "estimator_", fitted)  # inside a TunedDecoder
+    return "multilabel" if trained._targets.kind == "multilabel" else "classes"
 
 
 def _chosen(names: list[str] | None, task: str, y_train: Any) -> Iterator[metrics.Metric]:

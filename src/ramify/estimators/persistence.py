@@ -8,6 +8,8 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators.registry import ESTIMATORS
+from ramify.estimators.tuned_decoder import TunedDecoder
+from ramify.estimators.tuned_decoder_storage import tuned_from_file, tuned_to_file
 from ramify.model import ModelFileError, read_model, write_model
 
 
@@ -19,7 +21,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of ramify.
+        A fitted estimator of ramify, or a fitted `TunedDecoder` around one.
     path : path-like
         An existing file is replaced.
 
@@ -34,17 +36,22 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> loaded.predict([[0.0], [2.0]])
     array([1., 3.])
     """
+    is_tuned = type(model) is TunedDecoder
+    if is_tuned:
+        check_is_fitted(model)
+    _check_kind(model.estimator_ if is_tuned else model)
+    check_is_fitted(model)
+    arrays, metadata = tuned_to_file(model) if is_tuned else model._to_file()
+    write_model(path, arrays, metadata)
+
+
+def _check_kind(model: Any) -> None:
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
-        inner = type(getattr(model, "estimator_", None)).__name__
-        part = f"Save its estimator_, a {inner}, or use" if inner in ESTIMATORS else "Use"
         raise TypeError(
-            f"save takes a fitted estimator of ramify ({', '.join(ESTIMATORS)}); got {name}. "
-            f"{part} joblib.dump, whose files run code when they are loaded."
+            f"save takes a fitted estimator of ramify ({', '.join(ESTIMATORS)}) or a TunedDecoder "
+            f"around one; got {name}. Use joblib.dump, whose files run code when they are loaded."
         )
-    check_is_fitted(model)
-    arrays, metadata = model._to_file()
-    write_model(path, arrays, metadata)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -67,13 +74,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     arrays, metadata = read_model(path)
     # Nothing but what is listed is ever constructed.
-    cls = ESTIMATORS.get(str(metadata.get("estimator")))
-    if cls is None:
+    name = str(metadata.get("estimator"))
+    is_tuned = name == TunedDecoder.__name__
+    read = tuned_from_file if is_tuned else getattr(ESTIMATORS.get(name), "_from_file", None)
+    if read is None:
         raise ModelFileError(
             f"{os.fspath(path)!r} holds a {metadata.get('estimator')!r:.60}; this release knows "
             f"{', '.join(ESTIMATORS)}."
         )
     try:
-        return cls._from_file(arrays, metadata)
+        return read(arrays, metadata)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{os.fspath(path)!r} is damaged: {error}") from error

@@ -43,5 +43,5 @@ ESTIMATORS: dict[str, Any] = {
     )
 }
 
-#: Estimators around another estimator, which may be anyone's: model files do not hold them.
+#: Estimators around another one; model files hold them if that is an estimator of ramify.
 META_ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (TunedDecoder,)}

@@ -139,11 +139,7 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             _stack(held_out), _calibrate(self.calibrator_, _stack(scores))
         )
         self.estimator_ = clone(self.estimator).fit(X, y)
-        self.classes_ = np.array([0, 1])
-        self.n_outputs_ = labels.shape[1]
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_shape(labels.shape[1])
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -193,6 +189,14 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         metric = self._resolve_metric()
         value = metric.prepare(y)(y, self.predict(X), sample_weight=sample_weight)
         return value if metric.greater_is_better else -value
+
+    def _take_shape(self, n_labels: int) -> None:
+        """Say what the estimator was trained on."""
+        self.classes_ = np.array([0, 1])
+        self.n_outputs_ = n_labels
+        for name in ("n_features_in_", "feature_names_in_", "output_names_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
 
     def _resolve_metric(self) -> metrics.Metric:
         metric = metrics.resolve(self.metric)
@@ -284,6 +288,11 @@ class _Signed:
 
     def __repr__(self) -> str:
         return self.name if self.sign > 0 else f"-{self.name}"
+
+
+def is_of_metric(score: Any) -> bool:
+    """Whether the score of a decoder is the metric that all of them are tuned for."""
+    return isinstance(score, _Signed)
 
 
 def _fit_and_score(estimator: Any, X: Any, y: Any, train: Any, test: Any, n_labels: int) -> Any:
