@@ -172,3 +172,20 @@ def test_what_y_holds_decides_the_task_and_the_shapes(y, kind):
     else:
         assert proba.shape == (20, len(tree.classes_))
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("make", [TreeRegressor, ramify.BoostingRegressor])
+@pytest.mark.parametrize(
+    ("n_rows", "n_names", "is_told"), [(40, 21, True), (40, 20, False), (19, 19, False)]
+)
+def test_columns_that_name_rows_are_warned_of(make, n_rows, n_names, is_told, recwarn):
+    rng = np.random.default_rng(0)
+    names = [f"protein {i % n_names}" for i in range(n_rows)]
+    frame = pd.DataFrame({"size": rng.normal(size=n_rows), "name": names})
+    y = rng.normal(size=n_rows)
+    make().fit(frame, y)
+    told = [str(warning.message) for warning in recwarn if warning.category is UserWarning]
+    assert len(told) == is_told
+    if is_told:
+        assert "Column 'name' of X has 21 categories in 40 rows" in told[0]
+        assert recwarn[0].filename == __file__

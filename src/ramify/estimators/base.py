@@ -31,6 +31,8 @@ from ramify.ingest import (
     ingest_sample_weight,
 )
 
+#: Fewer rows than these can well differ in a category.
+_FEWEST_NAMED_ROWS = 20
 #: The core takes no more.
 _MOST_THREADS = 1024
 
@@ -80,8 +82,27 @@ class MultiOutputEstimator(BaseEstimator):
                     "categorical_features must be given to BinnedData, which has encoded X "
                     "already; got both."
                 )
-            return X
-        return BinnedData(X, categorical_features=categorical, estimator_name=type(self).__name__)
+            data = X
+        else:
+            name = type(self).__name__
+            data = BinnedData(X, categorical_features=categorical, estimator_name=name)
+        self._warn_identifiers(data)
+        return data
+
+    def _warn_identifiers(self, data: BinnedData) -> None:
+        """Warn of columns in which about every row has a category of its own."""
+        if data.n_rows < _FEWEST_NAMED_ROWS:
+            return
+        for j in np.flatnonzero(2 * data.schema.n_categories > data.n_rows):
+            names = data.schema.names
+            column = f"Column {j}" if names is None else f"Column {names[j]!r}"
+            warnings.warn(
+                f"{column} of X has {data.schema.n_categories[j]} categories in {data.n_rows} "
+                "rows: such rows are learnt by heart, which says nothing about new ones. Leave "
+                "names and identifiers out of X, or put categories together.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _remember(self, features: FeatureSchema, targets: TargetSchema) -> None:
         """Publish what scikit-learn's conventions ask for."""
