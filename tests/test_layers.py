@@ -21,7 +21,7 @@ LAYERS = (
 #: Anyone may import these; they import nobody but the ground.
 LEAVES = {"metrics", "decoding", "datasets"}
 #: Small helpers under everything.
-GROUND = {"_memory", "_spelling"}
+GROUND = {"_described", "_memory", "_spelling"}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 

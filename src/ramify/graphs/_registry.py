@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ramify._described import read_description
 from ramify._spelling import did_you_mean
 from ramify.graphs._base import GraphGenerator
 from ramify.graphs._data_driven import ChowLiu
@@ -102,22 +103,9 @@ def from_json(description: Any) -> GraphGenerator:
     >>> from_json({"name": "chow_liu", "params": {"row_share": 0.5}})
     ChowLiu(row_share=0.5)
     """
-    if not isinstance(description, dict) or set(description) != {"name", "params"}:
-        raise ValueError(
-            "A stored graph must be an object with exactly the keys 'name' and 'params'; got "
-            f"{description!r:.80}."
-        )
-    name, params = description["name"], description["params"]
-    if not isinstance(name, str):
-        raise ValueError(f"A stored graph must have a string as its name; got {name!r:.80}.")
-    generator = _class_named(name)()
-    expected = generator.get_params(deep=False)
-    if not isinstance(params, dict) or set(params) != set(expected):
-        raise ValueError(
-            f"A stored {name!r} graph must have exactly the parameters {sorted(expected)}; got "
-            f"{params!r:.80}."
-        )
-    if name == "edges" and isinstance(params["edges"], list):
+    generator: GraphGenerator
+    generator, params = read_description(description, "graph", _class_named)
+    if isinstance(generator, Edges) and isinstance(params["edges"], list):
         pairs = params["edges"]
         params["edges"] = [tuple(pair) if isinstance(pair, list) else pair for pair in pairs]
     generator.set_params(**params)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ramify._described import read_description
 from ramify._spelling import did_you_mean
 from ramify.losses._base import Loss
 from ramify.losses._classes import Softmax
@@ -93,21 +94,8 @@ def from_json(description: Any) -> Loss:
     >>> from_json({"name": "quantile", "params": {"quantile": [0.1, 0.9]}})
     Quantile(quantile=[0.1, 0.9])
     """
-    if not isinstance(description, dict) or set(description) != {"name", "params"}:
-        raise ValueError(
-            "A stored loss must be an object with exactly the keys 'name' and 'params'; got "
-            f"{description!r:.80}."
-        )
-    name, params = description["name"], description["params"]
-    if not isinstance(name, str):
-        raise ValueError(f"A stored loss must have a string as its name; got {name!r:.80}.")
-    loss = _class_named(name)()
-    expected = loss.get_params(deep=False)
-    if not isinstance(params, dict) or set(params) != set(expected):
-        raise ValueError(
-            f"A stored {name!r} loss must have exactly the parameters {sorted(expected)}; got "
-            f"{params!r:.80}."
-        )
+    loss: Loss
+    loss, params = read_description(description, "loss", _class_named)
     loss.set_params(**params)
     loss.check_params()
     return loss

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ramify._described import read_description
 from ramify._spelling import did_you_mean
 from ramify.projections._adaptive import Adaptive
 from ramify.projections._base import Projection
@@ -121,21 +122,8 @@ def from_json(description: Any) -> Projection:
     >>> from_json({"name": "gaussian", "params": {"n_components": 5}})
     Gaussian(n_components=5)
     """
-    if not isinstance(description, dict) or set(description) != {"name", "params"}:
-        raise ValueError(
-            "A stored projection must be an object with exactly the keys 'name' and 'params'; "
-            f"got {description!r}."
-        )
-    name, params = description["name"], description["params"]
-    if not isinstance(name, str):
-        raise ValueError(f"A stored projection must have a string as its name; got {name!r}.")
-    projection = _class_named(name)()
-    expected = projection.get_params(deep=False)
-    if not isinstance(params, dict) or set(params) != set(expected):
-        raise ValueError(
-            f"A stored {name!r} projection must have exactly the parameters {sorted(expected)}; "
-            f"got {params!r}."
-        )
+    projection: Projection
+    projection, params = read_description(description, "projection", _class_named)
     candidates = params.get("candidates")
     if candidates is not None:
         if not isinstance(candidates, list):
