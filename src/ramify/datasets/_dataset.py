@@ -30,6 +30,13 @@ class NumberedNames(Sequence[str]):
         What stands before the number.
     n_names : int
         How many names there are.
+
+    Examples
+    --------
+    >>> from ramify.datasets import NumberedNames
+    >>> names = NumberedNames("x", 10**9)
+    >>> names[7], names[-2:], len(names)
+    ('x7', ['x999999998', 'x999999999'], 1000000000)
     """
 
     def __init__(self, prefix: str, n_names: int) -> None:

@@ -71,6 +71,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is damaged, of another kind or of a newer version. A ValueError.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, ramify
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "notes.txt"
+    ...     _ = path.write_text("no model")
+    ...     ramify.load(path)
+    Traceback (most recent call last):
+        ...
+    ramify.model.storage.ModelFileError: ... is not a model file, or is damaged: ...
     """
     arrays, metadata = read_model(path)
     # Nothing but what is listed is ever constructed.

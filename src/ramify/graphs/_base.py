@@ -29,6 +29,20 @@ class GraphContext:
         Which member of the ensemble the graph is for, from 0.
     rng : numpy.random.Generator
         The only source of chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> context = GraphContext(
+    ...     n_states=np.array([2, 2, 3], np.int32),
+    ...     labels=np.array([[0, 1, 2], [1, 1, 0]], np.int32),
+    ...     observed=None,
+    ...     output_names=("rain", "wind", "season"),
+    ...     round=0,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> context.n_labels
+    3
     """
 
     n_states: NDArray[np.int32]
@@ -102,6 +116,21 @@ def draw_edges(generator: GraphGenerator, context: GraphContext) -> NDArray[np.i
     ------
     ValueError
         If the generator gave anything but pairs of different labels, each pair once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Star(GraphGenerator):
+    ...     def draw(self, context):
+    ...         others = np.arange(context.n_labels - 1, 0, -1)
+    ...         return np.column_stack([others, np.zeros_like(others)])
+    >>> states = np.full(3, 2, np.int32)
+    >>> context = GraphContext(
+    ...     states, np.zeros((1, 3), np.int32), None, None, 0, np.random.default_rng(0)
+    ... )
+    >>> draw_edges(Star(), context)
+    array([[0, 1],
+           [0, 2]], dtype=int32)
     """
     name = type(generator).__name__
     drawn = np.asarray(generator.draw(context))

@@ -23,6 +23,16 @@ class ChowLiu(GraphGenerator):
     Mutual information of two labels is estimated on the rows where both are observed, with half
     a row added to each of their pairs of classes, so that chance agreements of rare labels count
     less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ramify
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> Y = X[:, [0, 1, 0]] > [[0.0, 0.0, 0.3]]  # the third label follows the first
+    >>> model = ramify.GraphClassifier(graph=ramify.graphs.ChowLiu()).fit(X, Y.astype(int))
+    >>> [0, 2] in model.edges_.tolist()
+    True
     """
 
     def __init__(self, row_share: float = 1.0) -> None:

@@ -32,6 +32,12 @@ class RecursiveTree(GraphGenerator):
 
     Such trees are shallower than random spanning trees and have hubs: the expected number of
     neighbours of a label grows with the logarithm of how early it came.
+
+    Examples
+    --------
+    >>> import ramify
+    >>> ramify.GraphClassifier(graph=ramify.graphs.RecursiveTree())
+    GraphClassifier(graph=RecursiveTree())
     """
 
     def draw(self, context: GraphContext) -> NDArray[np.int64]:
@@ -43,7 +49,14 @@ class RecursiveTree(GraphGenerator):
 
 
 class RandomPairs(GraphGenerator):
-    """Random pairs: every label has one neighbour, but for one label if their number is odd."""
+    """Random pairs: every label has one neighbour, but for one label if their number is odd.
+
+    Examples
+    --------
+    >>> import ramify
+    >>> ramify.GraphClassifier(graph=ramify.graphs.RandomPairs())
+    GraphClassifier(graph=RandomPairs())
+    """
 
     def draw(self, context: GraphContext) -> NDArray[np.int64]:
         """Draw pairs; see `GraphGenerator.draw`."""

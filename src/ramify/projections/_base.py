@@ -102,6 +102,22 @@ class MixingProjection(Projection):
     n_components : int, float, "log" or "sqrt", default="log"
         Number of combinations, absolute or relative to the number d of channels that vary: a
         fraction in (0, 1] of d, round(ln d) or ceil(sqrt d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify.projections import ProjectionContext
+    >>> class Total(MixingProjection):
+    ...     def draw_matrix(self, context, channels):
+    ...         return np.ones((len(channels), 1))
+    >>> context = ProjectionContext(
+    ...     round=0,
+    ...     rng=np.random.default_rng(0),
+    ...     values=np.array([[1.0, 5.0, 2.0], [3.0, 5.0, 4.0]]),
+    ...     channel_offsets=np.arange(4, dtype=np.int32),
+    ... )
+    >>> Total().draw(context).matrix.T  # the second output is constant
+    array([[1., 0., 1.]])
     """
 
     def __init__(self, n_components: int | float | str = "log") -> None:

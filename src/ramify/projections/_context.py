@@ -37,6 +37,11 @@ class Feedback:
         Additions that its growth took.
     n_channels : int
         Number of channels of that view.
+
+    Examples
+    --------
+    >>> Feedback(choice=0, decrease=2.5, work=300, n_channels=3).cost  # 3 of 8 lanes were used
+    800.0
     """
 
     choice: int
