@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ramify.estimators.parameters._checks import Parameter, is_graph, is_int, is_one_of, is_real
 from ramify.model import KERNELS
+from ramify.training.graph_solver import MARGIN_LOSSES
 
 PARAMETERS: dict[str, Parameter] = {
     "graph": Parameter(
@@ -72,9 +73,9 @@ PARAMETERS: dict[str, Parameter] = {
         "Margin that a wrong labelling must keep: ``'edge'``: its wrong edges, as in the paper;\n"
         "``'node'``: errors at both ends of the edges, so that a label counts once per edge;\n"
         "``'hamming'``: wrong labels.",
-        is_one_of("edge", "node", "hamming"),
+        is_one_of(*MARGIN_LOSSES),
         "'edge', 'node' or 'hamming'",
-        names=("edge", "node", "hamming"),
+        names=MARGIN_LOSSES,
     ),
     "tol": Parameter(
         "float",
