@@ -23,8 +23,9 @@ struct Split {
     std::vector<uint32_t> category_words;  // categorical: bit set = left
     int64_t n_left = 0;
 
-    // Whether gains are compared to the last digit. Sums in float32 are not: two features that
-    // divide the rows alike differ by rounding, which must not choose between them.
+    // Whether gains come from sums in double precision, and are compared to more digits. Never to
+    // all: two features that divide the rows alike, or the other way round, differ by rounding,
+    // which must not choose between them.
     bool is_exact = false;
 
     // A random cut of the node with this seed, whose threshold is made when the tree is grown.
@@ -52,12 +53,11 @@ struct Split {
     double least_rival() const { return key_of(gain); }
 
   private:
-    // The gain to sixteen bits, cut off rather than rounded.
+    // The gain to sixteen bits, or to thirty-two, cut off rather than rounded.
     double key_of(double value) const {
-        if (is_exact) return value;
         uint64_t bits;
         std::memcpy(&bits, &value, sizeof(bits));
-        bits &= ~((uint64_t{1} << 36) - 1);
+        bits &= ~((uint64_t{1} << (is_exact ? 20 : 36)) - 1);
         std::memcpy(&value, &bits, sizeof(value));
         return value;
     }

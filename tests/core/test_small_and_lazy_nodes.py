@@ -52,6 +52,21 @@ def test_every_instruction_set_splits_lists_alike(
     assert_agrees(problem.grow(), problem)
 
 
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+@pytest.mark.parametrize("name", INSTRUCTION_SETS[1:])
+def test_every_instruction_set_chooses_alike_between_features_that_divide_rows_alike(
+    name, weights, restored_instruction_set
+):
+    if not _core.use_instruction_set(name):
+        pytest.skip(f"this machine has no {name}")
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    # A feature and its mirror image are equally good; their gains differ by rounding alone.
+    problem = make_problem(np.hstack([X, -X]), make_values(X, 5, 1), weights=weights)
+    tree = problem.grow(double_precision=True)
+    assert _core.use_instruction_set("baseline")
+    np.testing.assert_array_equal(tree.feature, problem.grow(double_precision=True).feature)
+
+
 @pytest.mark.parametrize("n_rows", [SUBTREE_ROWS - 1, SUBTREE_ROWS])
 @pytest.mark.parametrize("weights", ["unit", "rows"])
 def test_a_subtree_is_centred_whatever_its_size(weights, n_rows):
