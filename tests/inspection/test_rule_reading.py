@@ -1,5 +1,6 @@
 """Rules as tables, text, JSON, code and pictures."""
 
+import itertools
 import json
 import sqlite3
 
@@ -212,6 +213,18 @@ def test_the_picture_takes_dollar_signs_as_they_are(data):
     model = RuleClassifier(n_rules=10, random_state=0).fit(X, Y.rename(columns={"big": "$x$y$"}))
     ax = plot_rules(model)
     ax.figure.canvas.draw()
+    plt.close(ax.figure)
+
+
+def test_long_names_of_outputs_leave_room_for_the_rules(data):
+    X, Y = data
+    Y = Y.rename(columns="What do you think of {}? (very little, little, much, or all)".format)
+    ax = plot_rules(RuleClassifier(n_rules=12, random_state=0).fit(X, Y))
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names == ["0: What do yo...uch, or all)", "1: What do yo...uch, or all)"]
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]  # from top to bottom
+    assert all(above.y0 > below.y1 for above, below in itertools.pairwise(boxes))
     plt.close(ax.figure)
 
 
