@@ -258,6 +258,24 @@ def test_settings_are_literals_or_strings():
     assert given == {"max_depth": 5, "max_features": "sqrt", "max_bins": None}
 
 
+def test_classes_are_compared_as_labels_if_they_are_named(
+    ramify, monkeypatch, capsys, table, tmp_path
+):
+    table.write_text("rain,kind\n" + "".join(f"{i},{i // 15 + 1}\n" for i in range(60)))
+    options = ("--targets", "kind", "--methods", "Mean", "--cv", "2", "--json")
+    boards = json.loads(
+        ramify("compare", table, *options, "--classes", "kind", "--out", tmp_path / "labels")
+    )
+    assert "example_f1" in boards
+    arguments = ["ramify", "compare", str(table), *options, "--out", str(tmp_path / "r")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().err
+    assert told.startswith("warning: plants: outputs of a few whole numbers (kind) are compared")
+    assert ".py" not in told
+
+
 def test_failures_are_told_once_and_nothing_else_is_an_error(ramify, tmp_path):
     config = tmp_path / "own.toml"
     config.write_text("[mine]\nmethod = 'Tree'\nmax_depth = -3\n")

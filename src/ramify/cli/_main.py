@@ -1,11 +1,12 @@
-"""Start the command line; turn errors into one line and an exit code."""
+"""Start the command line; turn warnings and errors into one line, and these into an exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
-from typing import NoReturn
+import warnings
+from typing import Any, NoReturn
 
 #: The exit code of a mistake in the call or in the data.
 WRONG = 2
@@ -24,7 +25,9 @@ def main() -> None:
             raise
         sys.exit("error: the command line needs typer; install it with: pip install 'ramify[cli]'")
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            app()
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         said = str(error)
         if isinstance(error, OSError) and error.strerror and error.filename is not None:
@@ -33,6 +36,11 @@ def main() -> None:
     except Exception as error:  # whatever it is, a user wants one line
         first_line = (str(error).splitlines() or [""])[0]
         _end(f"{type(error).__name__}: {first_line} ({TRACEBACK}=1 shows where)", BROKEN)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say what to look at; where in the code it was said is of no use to a user."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _end(said: str, code: int) -> NoReturn:
