@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 #: (loss, head) of the four variants.
 VARIANTS = {
     "lw single": ("logistic", "single"),
@@ -9,7 +11,10 @@ VARIANTS = {
     "ew single": ("examplewise_logistic", "single"),
     "ew multi": ("examplewise_logistic", "complete"),
 }
-METHODS = (*VARIANTS, "BR", "LP", "CC")
+BASELINES = ("BR", "LP", "CC")
+METHODS = (*VARIANTS, *BASELINES)
+#: Ends the name of a baseline on ramify's trees.
+OURS = " ours"
 MEASURES = ("subset 0/1", "Hamming", "example F1")
 #: Table 1 of the paper, in per cent: per data set and measure, in the order of METHODS.
 PUBLISHED = {
@@ -54,3 +59,15 @@ PUBLISHED = {
         (61.56, 61.03, 62.78, 63.41, 62.54, 61.71, 62.92),
     ),
 }
+
+
+def rows_behind(name: str) -> int:
+    """Tell how few rows the published subset losses of a data set can have been counted on.
+
+    Each must be a whole number of rows out of them, in per cent, rounded to two digits.
+    """
+    losses = np.array(PUBLISHED[name][0])
+    n_rows = 1
+    while np.any(np.abs(100 * np.round(losses * n_rows / 100) / n_rows - losses) > 0.00501):
+        n_rows += 1
+    return n_rows

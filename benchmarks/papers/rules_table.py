@@ -5,9 +5,10 @@ not seen it. Then rows are drawn with replacement: the setting that is best on t
 measured on those left out, 500 times, and the results are averaged, so that choosing among
 settings costs no further fits and flatters nobody.
 
-Settings of rules are pairs of shrinkage and penalty and the number of rules. Baselines are boosted
-trees with the paper's 66 % of the rows per tree and log2 features per split; their settings are
-the learning rate and the number of trees, and for chains, whose fits take longest, the order.
+Settings of rules are pairs of shrinkage and penalty and the number of rules. Baselines are XGBoost
+as in the paper: early stopping finds the number of trees, settings are learning rate and penalty,
+and for chains the order. "BR ours", "LP ours" and "CC ours" are the same on ramify's trees, whose
+settings are learning rate and number of trees; without early stopping they learn for longer.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
-from benchmarks.papers.rules_published import MEASURES, METHODS, PUBLISHED, VARIANTS
+from benchmarks.papers.rules_published import MEASURES, METHODS, OURS, PUBLISHED, VARIANTS
 from benchmarks.papers.runs import Runs, load, markdown, take
+from benchmarks.papers.stopped_trees import StoppedTrees
 from ramify import BoostingClassifier, RuleClassifier
 
 Labels = NDArray[np.bool_]
@@ -35,11 +38,14 @@ N_FOLDS = 5
 N_DRAWS = 500
 #: (shrinkage, penalty) to choose from.
 SETTINGS = ((0.5, 1.0), (0.5, 4.0), (0.3, 4.0), (0.3, 16.0))
-#: (learning rate, number of trees) to choose from; chains have the last one only.
+#: (learning rate, penalty) of XGBoost to choose from.
+STOPPED = ((0.1, 1.0), (0.1, 4.0), (0.3, 0.25), (0.3, 1.0))
+#: (learning rate, number of trees) of ramify to choose from; chains have the last one only.
 TREES = ((0.1, 100), (0.1, 400), (0.3, 50), (0.3, 200))
-N_CHAINS = 3
-#: Most rules: single heads need more of them.
-MOST_RULES = {"lw single": 5000, "lw multi": 2000, "ew single": 5000, "ew multi": 1500}
+#: Orders of a chain to choose from.
+N_ORDERS = 3
+#: Most rules to choose from: as in the paper for whole rows, fewer label by label.
+MOST_RULES = {"ew": 10_000, "lw": 6_000}
 
 
 def row_losses(predicted: Any, truth: Labels) -> RowLosses:
@@ -54,8 +60,8 @@ def row_losses(predicted: Any, truth: Labels) -> RowLosses:
 
 
 def stages(n_rules: int) -> list[int]:
-    """Give the numbers of rules to choose from: every fiftieth at first, fewer later."""
-    marks = [50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 5000]
+    """Give the numbers of rules to choose from, close at first and wider apart later."""
+    marks = [50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10_000]
     return [mark for mark in marks if mark <= n_rules]
 
 
@@ -65,7 +71,7 @@ def rule_predictions(
     """Fit each setting once, and predict with prefixes of its rules."""
     X, Y, X_test = parts
     loss, head = VARIANTS[variant]
-    most = MOST_RULES[variant] if n_rules is None else n_rules
+    most = MOST_RULES[variant[:2]] if n_rules is None else n_rules
     for shrinkage, penalty in SETTINGS:
         model = RuleClassifier(
             n_rules=most,
@@ -80,32 +86,43 @@ def rule_predictions(
             yield setting, model.select(range(mark)).predict(X_test)
 
 
+def base_learners(name: str, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Give the settings of a baseline, with the learner for each."""
+    if not name.endswith(OURS):
+        for rate, penalty in STOPPED:
+            yield {"rate": rate, "penalty": penalty}, StoppedTrees(rate, penalty, seed)
+        return
+    for rate, n_trees in TREES[-1:] if name.startswith("CC") else TREES:
+        yield (
+            {"rate": rate, "trees": n_trees},
+            BoostingClassifier(
+                n_estimators=n_trees,
+                learning_rate=rate,
+                subsample=0.66,
+                max_features="log2+1",
+                early_stopping=False,
+                random_state=seed,
+            ),
+        )
+
+
 def baseline_predictions(
     name: str, parts: tuple[Any, ...], n_rules: int | None, seed: int
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Fit boosted trees by label, by label set or along a chain."""
-    X, Y, X_test = (M.to_numpy() if hasattr(M, "to_numpy") else M for M in parts)
+    X, Y, X_test = parts
     # A constant label cannot be fitted; it is predicted as it is.
     varies = Y.any(axis=0) & ~Y.all(axis=0)
     constant = np.broadcast_to(Y.all(axis=0), (X_test.shape[0], Y.shape[1]))
-    for rate, n_trees in TREES[-1:] if name == "CC" else TREES:
-        setting = {"rate": rate, "trees": n_trees}
-        trees = BoostingClassifier(
-            n_estimators=n_trees,
-            learning_rate=rate,
-            subsample=0.66,
-            max_features="log2+1",
-            early_stopping=False,
-            random_state=seed,
-        )
-        if name == "LP":
+    for setting, trees in base_learners(name, seed):
+        if name.startswith("LP"):
             sets, codes = np.unique(Y, axis=0, return_inverse=True)
             yield setting, sets[trees.fit(X, codes.ravel()).predict(X_test)]
             continue
-        for order in range(N_CHAINS if name == "CC" else 1):
+        for order in range(N_ORDERS if name.startswith("CC") else 1):
             meta = (
                 MultiOutputClassifier(trees)
-                if name == "BR"
+                if name.startswith("BR")
                 else ClassifierChain(trees, order="random", random_state=order)
             )
             predicted = constant.copy()
@@ -116,6 +133,8 @@ def baseline_predictions(
 def cross_validate(method: str, data: tuple[Any, Labels], n_rules: int | None, seed: int) -> Any:
     """Give all settings, and the losses of all rows for each: (n_settings, 3, n_rows)."""
     X, Y = data
+    if method not in VARIANTS and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        X = pd.get_dummies(X).to_numpy(dtype=np.float64)
     fold_of = np.random.default_rng(seed).permutation(len(Y)) % N_FOLDS
     predict = rule_predictions if method in VARIANTS else baseline_predictions
     losses: list[RowLosses] = []
@@ -133,21 +152,23 @@ def cross_validate(method: str, data: tuple[Any, Labels], n_rules: int | None, s
 
 def goal_of(method: str) -> int:
     """Tell which measure a method is tuned for."""
-    return 1 if method == "BR" or method.startswith("lw") else 0
+    return 1 if method.startswith(("BR", "lw")) else 0
 
 
 def choose(settings: list[dict[str, Any]], losses: Any, goal: int, seed: int) -> dict[str, Any]:
     """Choose on rows drawn with replacement, measure on those left out, and average."""
     rng = np.random.default_rng(seed)
     n_rows = losses.shape[2]
-    sums, times = np.zeros(len(MEASURES)), np.zeros(len(settings), dtype=int)
-    for _ in range(N_DRAWS):
+    draws, times = np.empty((N_DRAWS, len(MEASURES))), np.zeros(len(settings), dtype=int)
+    for draw in range(N_DRAWS):
         counts = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
         best = int(np.argmin(losses[:, goal] @ counts))
-        sums += losses[best][:, counts == 0].mean(axis=1)
+        draws[draw] = 100 * losses[best][:, counts == 0].mean(axis=1)
         times[best] += 1
-    found = dict(zip(MEASURES, (100 * sums / N_DRAWS).tolist()))
-    return {**found, **settings[int(np.argmax(times))]}
+    found = dict(zip(MEASURES, draws.mean(axis=0).tolist()))
+    # Methods see the same draws, so that they can be compared draw by draw.
+    single = {f"{m} draws": draws[:, i].round(3).tolist() for i, m in enumerate(MEASURES)}
+    return {**found, **settings[int(np.argmax(times))], **single}
 
 
 def run_table(
@@ -181,22 +202,33 @@ def read(name: str) -> tuple[Any, Labels]:
 def show_table(names: list[str], methods: list[str]) -> str:
     """Write Table 1, ours beside the published figures, where all methods are measured."""
     runs = Runs("rules-table1-cv")
+    names = [n for n in names if all(runs.has({"data": n, "method": m}) for m in methods)]
+    if not names:
+        return "No data set has been measured by all methods."
     tables = []
     for m, measure in enumerate(MEASURES):
-        rows, ranks, their_ranks = [], [], []
         sign = -1 if measure == "example F1" else 1
-        for name in names:
-            ours = [runs.values(measure, data=name, method=method) for method in methods]
-            if not all(found.size for found in ours):
-                continue
-            means = np.array([found.mean() for found in ours])
-            published = [PUBLISHED[name][m][METHODS.index(method)] for method in methods]
-            ranks.append(rankdata(sign * means.round(2)))
-            their_ranks.append(rankdata(sign * np.array(published)))
-            rows.append([name, *(f"{a:.2f} ({b:.2f})" for a, b in zip(means, published))])
-        if not rows:
-            continue
-        averages = zip(np.mean(ranks, axis=0), np.mean(their_ranks, axis=0))
-        rows.append(["average rank", *(f"{a:.2f} ({b:.2f})" for a, b in averages)])
+        cells = [(name, method) for name in names for method in methods]
+        shape = len(names), len(methods)
+        means = np.array([_found(runs, measure, *cell).mean() for cell in cells]).reshape(shape)
+        published = np.array([_published(m, *cell) for cell in cells]).reshape(shape)
+        rows = [
+            [name, *(f"{a:.2f} ({b:.2f})" for a, b in zip(ours, theirs))]
+            for name, ours, theirs in zip(names, means, published)
+        ]
+        averages = [rankdata(sign * T.round(2), axis=1).mean(axis=0) for T in (means, published)]
+        rows.append(["average rank", *(f"{a:.2f} ({b:.2f})" for a, b in zip(*averages))])
+        drawn = [_found(runs, f"{measure} draws", *cell) for cell in cells]
+        ranks = rankdata(sign * np.reshape(drawn, (*shape, -1)), axis=1).mean(axis=0)
+        spread = np.quantile(ranks, (0.05, 0.95), axis=1).T
+        rows.append(["of one draw", *(f"{a:.2f} to {b:.2f}" for a, b in spread)])
         tables.append(markdown([f"{measure}, %", *methods], rows))
     return "\n\n".join(tables)
+
+
+def _found(runs: Runs, field: str, name: str, method: str) -> NDArray[np.float64]:
+    return runs.values(field, data=name, method=method).ravel()
+
+
+def _published(measure: int, name: str, method: str) -> float:
+    return PUBLISHED[name][measure][METHODS.index(method.removesuffix(OURS))]
