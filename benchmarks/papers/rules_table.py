@@ -37,15 +37,15 @@ RowLosses = NDArray[np.float64]
 N_FOLDS = 5
 N_DRAWS = 500
 #: (shrinkage, penalty) to choose from.
-SETTINGS = ((0.5, 1.0), (0.5, 4.0), (0.3, 4.0), (0.3, 16.0))
+SETTINGS = ((0.1, 0.25), (0.1, 1.0), (0.3, 4.0), (0.3, 16.0))
 #: (learning rate, penalty) of XGBoost to choose from.
 STOPPED = ((0.1, 1.0), (0.1, 4.0), (0.3, 0.25), (0.3, 1.0))
 #: (learning rate, number of trees) of ramify to choose from; chains have the last one only.
 TREES = ((0.1, 100), (0.1, 400), (0.3, 50), (0.3, 200))
 #: Orders of a chain to choose from.
 N_ORDERS = 3
-#: Most rules to choose from: as in the paper for whole rows, fewer label by label.
-MOST_RULES = {"ew": 10_000, "lw": 6_000}
+#: Most rules to choose from.
+MOST_RULES = {"lw single": 6000, "lw multi": 3000, "ew single": 6000, "ew multi": 6000}
 
 
 def row_losses(predicted: Any, truth: Labels) -> RowLosses:
@@ -61,7 +61,7 @@ def row_losses(predicted: Any, truth: Labels) -> RowLosses:
 
 def stages(n_rules: int) -> list[int]:
     """Give the numbers of rules to choose from, close at first and wider apart later."""
-    marks = [50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 10_000]
+    marks = [50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 6000]
     return [mark for mark in marks if mark <= n_rules]
 
 
@@ -71,7 +71,7 @@ def rule_predictions(
     """Fit each setting once, and predict with prefixes of its rules."""
     X, Y, X_test = parts
     loss, head = VARIANTS[variant]
-    most = MOST_RULES[variant[:2]] if n_rules is None else n_rules
+    most = MOST_RULES[variant] if n_rules is None else n_rules
     for shrinkage, penalty in SETTINGS:
         model = RuleClassifier(
             n_rules=most,
