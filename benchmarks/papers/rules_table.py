@@ -45,7 +45,7 @@ TREES = ((0.1, 100), (0.1, 400), (0.3, 50), (0.3, 200))
 #: Orders of a chain to choose from.
 N_ORDERS = 3
 #: Most rules to choose from.
-MOST_RULES = {"lw single": 6000, "lw multi": 3000, "ew single": 6000, "ew multi": 6000}
+MOST_RULES = 6000
 
 
 def row_losses(predicted: Any, truth: Labels) -> RowLosses:
@@ -71,7 +71,7 @@ def rule_predictions(
     """Fit each setting once, and predict with prefixes of its rules."""
     X, Y, X_test = parts
     loss, head = VARIANTS[variant]
-    most = MOST_RULES[variant] if n_rules is None else n_rules
+    most = MOST_RULES if n_rules is None else n_rules
     for shrinkage, penalty in SETTINGS:
         model = RuleClassifier(
             n_rules=most,
