@@ -37,7 +37,7 @@ def expect_offsets(
 ) -> None:
     """Raise a ValueError unless offsets rise from 0 to `total` in steps of `least` or more."""
     good = (
-        offsets.size == n_steps + 1
+        0 < offsets.size == n_steps + 1
         and offsets[0] == 0
         and offsets[-1] == total
         and bool(np.all(np.diff(offsets) >= least))
