@@ -133,7 +133,7 @@ def baseline_predictions(
 def cross_validate(method: str, data: tuple[Any, Labels], n_rules: int | None, seed: int) -> Any:
     """Give all settings, and the losses of all rows for each: (n_settings, 3, n_rows)."""
     X, Y = data
-    if method not in VARIANTS and hasattr(X, "dtypes") and hasattr(X, "columns"):
+    if method not in VARIANTS and isinstance(X, pd.DataFrame):
         X = pd.get_dummies(X).to_numpy(dtype=np.float64)
     fold_of = np.random.default_rng(seed).permutation(len(Y)) % N_FOLDS
     predict = rule_predictions if method in VARIANTS else baseline_predictions

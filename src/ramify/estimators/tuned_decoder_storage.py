@@ -19,6 +19,7 @@ from ramify.estimators.label_decoding import decoding_from_json, decoding_to_jso
 from ramify.estimators.parameter_storage import parameter_to_json
 from ramify.estimators.registry import ESTIMATORS
 from ramify.estimators.tuned_decoder import TunedDecoder, is_of_metric
+from ramify.model.arrays import expect_array, expect_below, expect_offsets
 
 Arrays = dict[str, NDArray[Any]]
 _PREFIX = "estimator."
@@ -155,7 +156,8 @@ def _decoder_from_file(arrays: Arrays, stored: Any, n_labels: int) -> Decoder:
     elif isinstance(decoder, decoding.LabelThresholds):
         decoder.thresholds_ = _numbers(arrays, "decoder_thresholds", n_labels)
     elif isinstance(decoder, decoding.KnownLabelSet):
-        indptr, indices = (_integers(arrays, f"decoder_{name}") for name in ("indptr", "indices"))
+        indptr = expect_array(arrays, "decoder_indptr", np.int64, 1)
+        indices = expect_array(arrays, "decoder_indices", np.int64, 1)
         present = np.ones(indices.size, np.bool_)
         shape = (max(indptr.size - 1, 1), n_labels)
         sets = sparse.csr_array((present, indices, indptr), shape=shape)
@@ -188,15 +190,16 @@ def _calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCa
     calibrator._check_params()
     calibrator.slopes_ = _numbers(arrays, "calibrator_slopes", n_labels)
     calibrator.intercepts_ = _numbers(arrays, "calibrator_intercepts", n_labels)
-    labels, offsets = (_integers(arrays, f"calibrator_{name}") for name in ("labels", "offsets"))
-    is_label = ((labels >= 0) & (labels < n_labels)).all()
-    if not is_label or offsets.size != labels.size + 1 or offsets[0] != 0:
-        raise ValueError("Expected a step function for some of the labels.")
-    x, y = (_numbers(arrays, f"calibrator_{name}", offsets[-1]) for name in "xy")
+    labels = expect_array(arrays, "calibrator_labels", np.int64, 1)
+    offsets = expect_array(arrays, "calibrator_offsets", np.int64, 1)
+    expect_below(labels, n_labels, "calibrator_labels")
+    n_steps = arrays["calibrator_x"].size
+    expect_offsets(offsets, labels.size, n_steps, "calibrator_offsets", least=1)
+    x, y = (_numbers(arrays, f"calibrator_{name}", n_steps) for name in "xy")
     calibrator.isotonic_ = {}
     for label, start, end in zip(labels.tolist(), offsets[:-1], offsets[1:]):
         steps = slice(start, end)
-        is_step = end > start and (np.diff(x[steps]) > 0).all() and (np.diff(y[steps]) >= 0).all()
+        is_step = (np.diff(x[steps]) > 0).all() and (np.diff(y[steps]) >= 0).all()
         if not is_step or y[start] < 0.0 or y[end - 1] > 1.0:
             raise ValueError("Expected step functions that rise from 0 to 1.")
         # What rises already is its own fit.
@@ -206,14 +209,7 @@ def _calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCa
 
 
 def _numbers(arrays: Arrays, name: str, size: int) -> NDArray[np.float64]:
-    array = arrays[name]
-    if array.dtype != np.float64 or array.shape != (size,) or not np.isfinite(array).all():
-        raise ValueError(f"Expected {size} finite numbers as {name}; got shape {array.shape}.")
-    return array
-
-
-def _integers(arrays: Arrays, name: str) -> NDArray[np.int64]:
-    array = arrays[name]
-    if array.dtype != np.int64 or array.ndim != 1:
-        raise ValueError(f"Expected integers as {name}; got {array.dtype} of {array.shape}.")
+    array = expect_array(arrays, name, np.float64, 1)
+    if array.size != size or not np.isfinite(array).all():
+        raise ValueError(f"Expected {size} finite numbers as {name}; got {array.size} numbers.")
     return array

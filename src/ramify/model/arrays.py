@@ -46,7 +46,7 @@ def expect_offsets(
         raise ValueError(f"Expected {name} to rise from 0 to {total} in {n_steps} steps.")
 
 
-def expect_below(indices: NDArray[np.int32], bound: int, name: str) -> None:
+def expect_below(indices: NDArray[np.integer[Any]], bound: int, name: str) -> None:
     """Raise a ValueError unless all indices lie in [0, bound)."""
     if indices.size and (indices.min() < 0 or indices.max() >= bound):
         raise ValueError(f"Expected {name} to lie in [0, {bound}).")
