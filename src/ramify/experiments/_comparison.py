@@ -41,6 +41,15 @@ class Standing:
     n_nodes, n_rules : float
         Means over runs of the nodes of all trees, and of the rules; NaN for other models.
     n_runs, n_failed : int
+
+    Examples
+    --------
+    >>> from ramify.datasets import make_multilabel
+    >>> from ramify.experiments import compare
+    >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
+    >>> first = compare((X, Y), ["Mean", "Tree"], ["hamming_loss"], cv=2).leaderboard()[0]
+    >>> first.method, first.rank, first.n_runs
+    ('Tree', 1.0, 2)
     """
 
     method: str

@@ -38,6 +38,15 @@ class FriedmanResult:
         The same for Bonferroni and Dunn's test of all methods against one.
     n_blocks : int
     alpha : float
+
+    Examples
+    --------
+    >>> from ramify.experiments import friedman_test
+    >>> scores = [[0.9, 0.8, 0.7], [0.8, 0.7, 0.6], [0.7, 0.6, 0.5], [0.9, 0.6, 0.4]]
+    >>> result = friedman_test(scores, greater_is_better=True)
+    >>> best, worst = result.ranks.argmin(), result.ranks.argmax()
+    >>> bool(result.ranks[worst] - result.ranks[best] > result.critical_difference)
+    True
     """
 
     ranks: Floats

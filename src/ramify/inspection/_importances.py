@@ -32,6 +32,14 @@ class ImportanceTable:
         Names of the outputs.
     columns : list of str
         Names of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify.inspection import ImportanceTable
+    >>> table = ImportanceTable(np.array([[0.8, 0.2]]), ["weight"], ["length", "colour"])
+    >>> dict(zip(table.columns, table.values[table.index.index("weight")].tolist()))
+    {'length': 0.8, 'colour': 0.2}
     """
 
     values: NDArray[np.float64]

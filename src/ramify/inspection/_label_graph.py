@@ -31,6 +31,18 @@ class ConsensusEdges:
         Of two-class labels: how much the averaged score of a labelling gains if both labels are
         1 rather than one of them, on average over the rows; negative if they repel each other.
         Of other labels: the average size of what their pairs of classes add, without a sign.
+
+    Examples
+    --------
+    >>> from ramify import GraphClassifier
+    >>> from ramify.datasets import make_circle_labels
+    >>> from ramify.inspection import consensus_edges
+    >>> X, Y = make_circle_labels(100, 6, random_state=0)
+    >>> found = consensus_edges(GraphClassifier(random_state=0).fit(X, Y), X)
+    >>> found.edges.shape  # a tree of six labels
+    (5, 2)
+    >>> found.strongest(2).counts
+    array([1, 1])
     """
 
     labels: list[str]

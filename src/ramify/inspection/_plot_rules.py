@@ -40,6 +40,14 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from ramify import RuleClassifier
+    >>> from ramify.datasets import make_multilabel
+    >>> from ramify.inspection import plot_rules
+    >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
+    >>> ax = plot_rules(RuleClassifier(n_rules=20, random_state=0).fit(X, Y), max_rules=5)
     """
     reader = check_rules(model)
     check_count(max_rules, "max_rules", 1)

@@ -20,6 +20,17 @@ def check_shapes(loss: Loss, targets: LossTargets) -> None:
     loss : Loss
     targets : LossTargets
         The first rows are tried, with raw predictions of 0.
+
+    Examples
+    --------
+    >>> from ramify.losses import LossTargets, SquaredError, check_shapes
+    >>> class Forgetful(SquaredError):
+    ...     def gradient(self, targets, raw):
+    ...         return super().gradient(targets, raw).sum(axis=1)
+    >>> check_shapes(Forgetful(), LossTargets.of([[1.0, 2.0], [3.0, 4.0]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: Forgetful.gradient must return an array of shape (2, 2), ...; got (2,).
     """
     with np.errstate(all="ignore"):
         for where, answer, part, _ in _answers(loss, targets, np.zeros(targets.n_channels)):
@@ -41,6 +52,19 @@ def check_finite(loss: Loss, targets: LossTargets, baseline: NDArray[np.float64]
         The first rows are tried.
     baseline : ndarray of shape (n_channels,)
         Raw predictions of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify.losses import LossTargets, SquaredError, check_finite
+    >>> class Reciprocal(SquaredError):
+    ...     def losses(self, targets, raw):
+    ...         with np.errstate(divide="ignore"):
+    ...             return 1.0 / (raw - targets.values)
+    >>> check_finite(Reciprocal(), LossTargets.of([[1.0], [3.0]]), np.array([3.0]))
+    Traceback (most recent call last):
+        ...
+    ValueError: Reciprocal.losses must be finite; it is inf for the target 3 ...
     """
     for where, answer, part, raw in _answers(loss, targets, baseline):
         counts = part.column_weights
