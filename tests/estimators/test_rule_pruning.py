@@ -10,7 +10,7 @@ import ramify
 from ramify import RuleClassifier, RuleRegressor
 from ramify.datasets import make_multilabel
 from ramify.estimators.rule_pruning import greedy_subset
-from ramify.training import LABEL_LOSSES, RuleTargets
+from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +112,34 @@ def test_pruning_takes_the_rule_that_lowers_the_loss_most_each_time(data, model,
     pruned = model.prune(X, Y, n_rules=n_rules)
     assert pruned.rules_["body"].tolist() == model.rules_["body"][sorted(chosen)].tolist()
     assert sorted(chosen) != list(range(n_rules))
+
+
+@pytest.mark.parametrize("name", [*LABEL_LOSSES, "absolute_error", "huber"])
+@pytest.mark.parametrize("n_heads", [1, 3, 6])
+def test_promises_leave_out_no_rule_that_is_best(name, n_heads):
+    rng = np.random.default_rng(n_heads)
+    n_rows, n_rules, n_outputs = 120, 40, 6
+    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]()
+    values = rng.normal(size=(n_rows, n_outputs))
+    labels = np.where(values > 0, 1, -1).astype(np.int8)
+    targets = RuleTargets(
+        labels if name in LABEL_LOSSES else values, rng.random(values.shape) < 0.9
+    )
+    covers = rng.random((n_rows, n_rules)) < 0.4
+    heads = 0.15 * rng.normal(size=(n_rules, n_outputs))
+    for head in heads[1:]:
+        head[rng.permutation(n_outputs)[n_heads:]] = 0
+    scores, chosen = np.tile(heads[0], (n_rows, 1)), [0]
+    while len(chosen) < 12:  # naively
+        added = [scores + np.outer(covers[:, t], heads[t]) for t in range(n_rules)]
+        losses = [loss.row_losses(targets, after).sum() for after in added]
+        losses = [np.inf if t in chosen else found for t, found in enumerate(losses)]
+        if min(losses) >= loss.row_losses(targets, scores).sum():
+            break
+        chosen.append(int(np.argmin(losses)))
+        scores = added[chosen[-1]]
+    assert len(chosen) > 4
+    assert greedy_subset(heads, covers, targets, loss, 12, 0.0)[0] == sorted(chosen)
 
 
 def test_pruning_holds_two_bytes_for_each_row_and_rule():
