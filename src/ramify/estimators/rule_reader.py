@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.ingest import time_text
 from ramify.model import OPERATORS, RuleSet
 
 
@@ -34,6 +35,7 @@ class RuleReader:
         check_is_fitted(model)
         self.rules: RuleSet = model._rules
         self._categories = model._features.categories
+        self._times = model._features.times
         self._digits = digits
         names = model._features.names
         n_features = int(model.n_features_in_)
@@ -86,14 +88,13 @@ class RuleReader:
         low: dict[str, tuple[float, str]] = {}
         high: dict[str, tuple[float, str]] = {}
         parts: dict[str, None] = {}  # an ordered set
-        digits = self._rule_digits(t)
-        for (feature, operator, value), n_digits in zip(self.conditions(t), digits):
+        for (feature, operator, value), threshold in zip(self.conditions(t), self._thresholds(t)):
             if operator == ">":
                 known = low.get(feature, (-np.inf, "-inf"))
-                low[feature] = max((value, f"{value:.{n_digits}g}"), known)
+                low[feature] = max((value, threshold), known)
             elif operator == "<=":
                 known = high.get(feature, (np.inf, "inf"))
-                high[feature] = min((value, f"{value:.{n_digits}g}"), known)
+                high[feature] = min((value, threshold), known)
             elif value is None:
                 parts[f"{one_line(feature)} {operator}"] = None
             else:
@@ -109,10 +110,20 @@ class RuleReader:
             parts[text] = None
         return list(parts)
 
-    def _rule_digits(self, t: int) -> list[int]:
-        """Count the significant digits to write of each condition's threshold."""
+    def _thresholds(self, t: int) -> list[str]:
+        """Write the threshold of each condition with as many digits as it takes."""
+        rule = self.rules.rule(t)
         body = slice(int(self.rules.body_offsets[t]), int(self.rules.body_offsets[t + 1]))
-        return [max(self._digits, n) for n in self.rules.digits[body].tolist()]
+        texts = []
+        for feature, value, n in zip(
+            rule.feature.tolist(), rule.value.tolist(), self.rules.digits[body].tolist()
+        ):
+            kind, digits = self._times.get(feature), max(self._digits, n)
+            # A duration in another unit than nanoseconds may need a digit more.
+            texts.append(
+                f"{value:.{digits}g}" if kind is None else time_text(value, kind, digits + 1)
+            )
+        return texts
 
     def head(self, t: int) -> dict[str, float]:
         """Give the scores of rule t by the names of outputs."""

@@ -17,6 +17,7 @@ from ramify.ingest.targets import (
     ingest_class_targets,
     ingest_regression_targets,
 )
+from ramify.ingest.times import time_text
 from ramify.ingest.weights import (
     class_weights,
     codes_of,
@@ -45,4 +46,5 @@ __all__ = [
     "ingest_regression_targets",
     "ingest_sample_weight",
     "split_probabilities",
+    "time_text",
 ]

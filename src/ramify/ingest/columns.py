@@ -12,21 +12,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.ingest.times import TimeKind, epoch_nanoseconds, time_kind
+
 NumberKind = Literal["bool", "int", "float"]
 
-_NANOSECONDS = {
-    "W": 7 * 86_400e9,
-    "D": 86_400e9,
-    "h": 3_600e9,
-    "m": 60e9,
-    "s": 1e9,
-    "ms": 1e6,
-    "us": 1e3,
-    "ns": 1.0,
-    "ps": 1e-3,
-    "fs": 1e-6,
-    "as": 1e-9,
-}
 _NESTED = (nw.List, nw.Array, nw.Struct)
 
 
@@ -43,12 +32,15 @@ class NumericColumn:
         Whether the source's type says that the numbers are names of categories.
     declared : tuple of numbers or None
         Categories in the order that the source's type declares them.
+    time : {"date", "duration"} or None
+        What the numbers are nanoseconds of.
     """
 
     values: NDArray[Any]
     kind: NumberKind
     is_categorical: bool = False
     declared: tuple[Any, ...] | None = None
+    time: TimeKind | None = None
 
 
 @dataclass(frozen=True)
@@ -90,19 +82,9 @@ def kind_of_dtype(dtype: np.dtype[Any]) -> NumberKind:
     return "int" if dtype.kind in "iu" else "float"
 
 
-def epoch_nanoseconds(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Turn datetime64 or timedelta64 of any unit into nanoseconds; NaT becomes NaN.
-
-    The count is converted before it is scaled: this never overflows, and gives one instant the
-    same number whichever unit it came in.
-    """
-    unit, multiple = np.datetime_data(values.dtype)
-    if unit not in _NANOSECONDS:  # months and years differ in length
-        values = values.astype(f"{values.dtype.kind}8[s]")
-        unit, multiple = "s", 1
-    nanoseconds = values.astype(np.int64).astype(np.float64) * (_NANOSECONDS[unit] * multiple)
-    nanoseconds[np.isnat(values)] = np.nan
-    return nanoseconds
+def read_times(values: NDArray[Any]) -> NumericColumn:
+    """Read a column of datetime64 or timedelta64."""
+    return NumericColumn(epoch_nanoseconds(values), "float", time=time_kind(values.dtype))
 
 
 def read_objects(values: Sequence[object], where: str) -> Column:
@@ -204,7 +186,7 @@ def read_series(series: nw.Series[Any], where: str) -> Column:
     if isinstance(dtype, nw.Date | nw.Datetime | nw.Duration):
         if isinstance(dtype, nw.Date):
             series = series.cast(nw.Datetime("us"))
-        return NumericColumn(epoch_nanoseconds(series.to_numpy()), "float")
+        return read_times(series.to_numpy())
     if isinstance(dtype, _NESTED):
         raise TypeError(
             f"{where} has the type {dtype}, which is neither numeric nor categorical. Spread it "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from operator import is_not
@@ -38,6 +38,7 @@ from ramify.ingest.tables import (
     table_shape,
     to_float,
 )
+from ramify.ingest.times import TimeKind
 
 if TYPE_CHECKING:
     EncodedX: TypeAlias = (
@@ -65,6 +66,8 @@ class FeatureSchema:
         a category is its position. Only categories that occur in fit are kept; those of a pandas
         Categorical or a polars Enum stand in declared order, all others ascending. A feature
         without a numeric type and without an observed value has no categories.
+    times : dict of int to {"date", "duration"}
+        Positions of features whose numbers are nanoseconds.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class FeatureSchema:
     n_features: int
     names: tuple[str, ...] | None
     categories: tuple[NDArray[Any] | None, ...]
+    times: Mapping[int, TimeKind] = field(default_factory=dict)
 
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
@@ -133,7 +137,7 @@ class FeatureSchema:
         n_features = table_shape(table)[1]
         chosen = resolve_categorical(categorical_features, table.names, n_features)
         categories = _find_categories(table, chosen)
-        schema = cls(n_features, table.names, categories)
+        schema = cls(n_features, table.names, categories, _find_times(table, categories))
         return schema, schema._encode_table(table)
 
     def encode(self, X: Any, *, estimator_name: str = _ANY_ESTIMATOR) -> EncodedX:
@@ -247,6 +251,7 @@ class FeatureSchema:
                 str(j): categories_to_json(categories)
                 for j, categories in self._categorical_items()
             },
+            **({"times": {str(j): kind for j, kind in self.times.items()}} if self.times else {}),
         }
 
     @classmethod
@@ -259,7 +264,7 @@ class FeatureSchema:
             If the description is not one that `to_json` gives.
         """
         expected = {"n_features", "names", "categories"}
-        if not isinstance(obj, Mapping) or set(obj) != expected:
+        if not isinstance(obj, Mapping) or set(obj) - {"times"} != expected:
             raise ValueError(
                 f"A feature schema must be an object with the keys {sorted(expected)}; got "
                 f"{obj!r:.80}. The model file is damaged."
@@ -272,17 +277,30 @@ class FeatureSchema:
             )
         if names is not None:
             _check_stored_names(names, n_features)
-        if not isinstance(stored, Mapping):
-            raise ValueError(f"categories must be an object; got {stored!r:.80}.")
         categories: list[NDArray[Any] | None] = [None] * n_features
-        for key, value in stored.items():
-            if not key.isdecimal() or int(key) >= n_features or str(int(key)) != key:
+        for j, value in _by_position(stored, n_features, "categories"):
+            categories[j] = categories_from_json(value, f"Feature {j}")
+        times: dict[int, TimeKind] = {}
+        for j, kind in _by_position(obj.get("times", {}), n_features, "times"):
+            if kind not in ("date", "duration") or categories[j] is not None:
                 raise ValueError(
-                    f"categories must be keyed by feature positions below {n_features}; got "
-                    f"{key!r:.80}."
+                    f"times must hold date or duration for numeric features; got {kind!r:.80} for "
+                    f"feature {j}."
                 )
-            categories[int(key)] = categories_from_json(value, f"Feature {key}")
-        return cls(n_features, None if names is None else tuple(names), tuple(categories))
+            times[j] = kind
+        return cls(n_features, None if names is None else tuple(names), tuple(categories), times)
+
+
+def _by_position(stored: Any, n_features: int, what: str) -> Iterator[tuple[int, Any]]:
+    """Yield the items of a stored object whose keys are positions of features."""
+    if not isinstance(stored, Mapping):
+        raise ValueError(f"{what} must be an object; got {stored!r:.80}.")
+    for key, value in stored.items():
+        if not key.isdecimal() or int(key) >= n_features or str(int(key)) != key:
+            raise ValueError(
+                f"{what} must be keyed by feature positions below {n_features}; got {key!r:.80}."
+            )
+        yield int(key), value
 
 
 def _check_stored_names(names: Any, n_features: int) -> None:
@@ -318,6 +336,17 @@ def _find_categories(table: Table, chosen: NDArray[np.bool_]) -> tuple[NDArray[A
             zero_first=isinstance(table, SparseTable),
         )
     return tuple(categories)
+
+
+def _find_times(table: Table, categories: Sequence[NDArray[Any] | None]) -> dict[int, TimeKind]:
+    """Find the numeric columns that are dates or durations."""
+    if not isinstance(table, ColumnTable):
+        return {}
+    return {
+        j: column.time
+        for j, column in enumerate(table.columns)
+        if isinstance(column, NumericColumn) and column.time and categories[j] is None
+    }
 
 
 def _column_reader(table: Table, is_needed: bool) -> Callable[[int], Column]:

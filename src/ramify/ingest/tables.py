@@ -15,9 +15,9 @@ from ramify import _core
 from ramify.ingest.columns import (
     Column,
     describe_column,
-    epoch_nanoseconds,
     read_objects,
     read_series,
+    read_times,
 )
 
 if TYPE_CHECKING:
@@ -217,11 +217,11 @@ def column_names(columns: list[Any], data_name: str) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
-def _split_columns(array: NDArray[Any], data_name: str) -> ColumnTable | DenseTable:
+def _split_columns(array: NDArray[Any], data_name: str) -> ColumnTable:
     """Give each column of an object, string or time array its own type."""
     n_rows, n_columns = array.shape
     if array.dtype.kind in "mM":
-        return DenseTable(epoch_nanoseconds(array))
+        return ColumnTable(tuple(read_times(array[:, j]) for j in range(n_columns)), n_rows)
     columns = tuple(
         read_objects(array[:, j].tolist(), describe_column(None, j, data_name))
         for j in range(n_columns)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators import TreeClassifier, TreeRegressor
 from ramify.estimators.forest import ForestEstimator
-from ramify.ingest import TargetSchema
+from ramify.ingest import TargetSchema, time_text
 from ramify.inspection._numbers import format_number
 from ramify.model import Leaves, RowLeaves, TreeStructure
 
@@ -111,6 +111,7 @@ class TreeReader:
         self.structure: TreeStructure = model._described_trees.structure
         self._leaves: Leaves = model._described_trees.leaves
         self._categories = model._features.categories
+        self._times = model._features.times
         self._targets: TargetSchema = model._targets
         self._decimals = decimals
         self.feature_names = feature_names_of(model, feature_names)
@@ -280,7 +281,7 @@ class TreeReader:
             observed, missing = f"{name} is known", f"{name} is missing"
             return (missing, observed) if self.missing_left(node) else (observed, missing)
         if self.structure.category_offset[node] < 0:
-            threshold = format_number(float(self.structure.threshold[node]), self._decimals)
+            threshold = self._threshold_text(node)
             return f"{name} <= {threshold}", f"{name} > {threshold}"
         reachable = self._reachable_categories(node)
         goes_left = np.isin(reachable, self.structure.left_categories(node))
@@ -295,6 +296,13 @@ class TreeReader:
             return f"{name} in {few}", f"{name} not in {few}"
         few = self._braces(node, right)
         return f"{name} not in {few}", f"{name} in {few}"
+
+    def _threshold_text(self, node: int) -> str:
+        threshold = float(self.structure.threshold[node])
+        kind = self._times.get(int(self.structure.feature[node]))
+        if kind is not None:
+            return time_text(threshold, kind, self._decimals + 1)
+        return format_number(threshold, self._decimals)
 
     def _braces(self, node: int, codes: NDArray[np.int64]) -> str:
         categories = self._categories[self.structure.feature[node]]

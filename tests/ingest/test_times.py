@@ -1,0 +1,108 @@
+"""Dates and durations: nanoseconds to the model, dates and durations to its readers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import ramify
+from ramify import RuleClassifier, TreeClassifier
+from ramify.ingest import FeatureSchema, time_text
+from ramify.inspection import rules_text, tree_text
+
+DAYS = pd.date_range("2024-01-01", periods=60, freq="D")
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = pd.DataFrame({"when": DAYS, "took": pd.to_timedelta(np.arange(60) % 7, unit="h")})
+    return X, pd.DataFrame({"late": (X["when"] > "2024-02-05") * 1, "slow": np.arange(60) % 7 > 3})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-02-29", "1066-10-14", "2025-03-09 06:01", "1969-12-31 23:59:59.999999", "12024-05-06"],
+)
+def test_a_date_is_written_as_it_would_be_given(text):
+    instant = np.datetime64(text.replace(" ", "T"), "us")
+    assert time_text(float(instant.astype(np.int64)) * 1e3, "date", 3) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 ns"),
+        (86_400 * 1.5, "1.5 days"),
+        (-5400.0, "-1.5 h"),
+        (90.0, "1.5 min"),
+        (2e-6, "2 us"),
+    ],
+)
+def test_a_duration_is_written_in_its_largest_unit(seconds, text):
+    assert time_text(seconds * 1e9, "duration", 4) == text
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300, np.nan])
+@pytest.mark.parametrize("kind", ["date", "duration"])
+def test_no_number_is_too_large_to_be_written(value, kind):
+    assert time_text(value, kind, 3)
+
+
+def test_schemas_know_times_and_keep_them_in_json(data):
+    X = data[0].assign(size=1.5)
+    for given in (X, pl.from_pandas(X)):
+        schema, _ = FeatureSchema.fit(given)
+        assert schema.times == {0: "date", 1: "duration"}
+        assert FeatureSchema.from_json(schema.to_json()).times == schema.times
+    for column, kind in (("when", "date"), ("took", "duration")):
+        array = X[[column]].to_numpy()
+        schema, encoded = FeatureSchema.fit(array)
+        assert schema.times == {0: kind}
+        assert np.array_equal(encoded, FeatureSchema.fit(X[[column]])[1])
+    assert "times" not in FeatureSchema.fit(X[["size"]])[0].to_json()
+    assert FeatureSchema.fit(X, categorical_features=["when"])[0].times == {1: "duration"}
+
+
+@pytest.mark.parametrize(
+    "times",
+    [{"2": "date"}, {"0": "year"}, {"x": "date"}, {"00": "date"}, ["date"], {"1": "date"}, 3],
+)
+def test_a_file_with_damaged_times_is_refused(times):
+    X = pd.DataFrame({"when": DAYS[:2], "colour": ["red", "blue"]})
+    stored = FeatureSchema.fit(X)[0].to_json()
+    with pytest.raises(ValueError, match="times must"):
+        FeatureSchema.from_json(stored | {"times": times})
+
+
+def test_rules_and_trees_are_read_in_dates_and_durations(data, tmp_path):
+    X, Y = data
+    model = RuleClassifier(n_rules=12, random_state=0).fit(X, Y)
+    ramify.save(model, tmp_path / "rules")
+    for text in (
+        "\n".join(model.rules_["body"]),
+        rules_text(model),
+        "\n".join(ramify.load(tmp_path / "rules").rules_["body"]),
+        tree_text(TreeClassifier().fit(X, Y)),
+        "\n".join(model.explain(X.iloc[55])["body"]),
+    ):
+        assert "2024-0" in text
+        assert "took > 3.5 h" in text
+        assert "e+" not in text
+
+
+def test_a_rule_covers_the_days_that_its_sentence_says(data):
+    X, Y = data
+    model = RuleClassifier(n_rules=20, max_conditions=1, random_state=0).fit(X[["when"]], Y)
+    covers = model.covers(X[["when"]])
+    for t, body in enumerate(model.rules_["body"]):
+        if t > 0:
+            _, sign, day = body.split(" ", 2)
+            later = X["when"] > pd.Timestamp(day)
+            assert np.array_equal(covers[:, t], later if sign == ">" else ~later)
+
+
+def test_dates_with_a_zone_are_shown_in_utc(data):
+    X, Y = data
+    X = X.assign(when=X["when"].dt.tz_localize("Europe/Berlin"))[["when"]]
+    tree = TreeClassifier(max_bins=None, max_depth=1).fit(X, Y["late"])
+    assert "when <= 2024-02-05 11:00" in tree_text(tree)
