@@ -67,7 +67,9 @@ def test_completion_of_a_single_member_changes_nothing(setting):
     completion = ConsensusCompletion(consensus, problem, data.one_hot())
     completion.add(graphs[0], solutions[0].coefficients)
     potentials = X @ completion.potential_parameters(operator).T
-    np.testing.assert_allclose(potentials, graphs[0].potentials(X @ solutions[0].state))
+    np.testing.assert_allclose(
+        potentials, graphs[0].potentials(X @ solutions[0].state), atol=1e-12
+    )
 
 
 def test_an_example_that_violates_no_margin_stays_without_coefficients(setting):
