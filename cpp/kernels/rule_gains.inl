@@ -16,12 +16,11 @@ struct DiagonalSums {
             h = load8(total + block + k) - h;
         }
         const double8 zero = all8(0.0);
-        g = (g < zero ? -g : g) - l1;
-        g = g > zero ? g : zero;
+        g = larger(choose(g < zero, -g, g) - l1, zero);
         curvature = h + l2;
         const auto counts = (h > load8(dust + k)) & (curvature > zero);
-        square = counts ? g * g : zero;
-        curvature = counts ? curvature : all8(1.0);
+        square = choose(counts, g * g, zero);
+        curvature = choose(counts, curvature, all8(1.0));
     }
 };
 
@@ -42,8 +41,8 @@ double sum_of_gains(const DiagonalSums& of, double* gains) {
             double8 other_square, other;
             of.at<Complement>(k, square, curvature);
             of.at<Complement>(k + kSystems, other_square, other);
-            curvature = curvature > least ? curvature : least;
-            other = other > least ? other : least;
+            curvature = larger(curvature, least);
+            other = larger(other, least);
             all += (square * other + other_square * curvature) / (curvature * other);
         }
     }
@@ -83,7 +82,7 @@ inline double8 near_gains(double8 g, double8 h, double8 dust, double8 l2, double
     const double8 zero = all8(0.0);
     if (HasL1) g = soft8(g, l1);
     const double8 gain = g * g * near_inverse(h + l2);
-    return h > dust ? gain : zero;
+    return choose(h > dust, gain, zero);
 }
 
 typedef double double2 __attribute__((vector_size(16)));
@@ -91,11 +90,8 @@ typedef double double2 __attribute__((vector_size(16)));
 // The sums of two vectors, or their largest numbers, side by side.
 template <bool Largest>
 inline double2 both_of(double8 a, double8 b) {
-    typedef int64_t long8 __attribute__((vector_size(64)));
-    typedef double double4 __attribute__((vector_size(32)));
-    const long8 even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
-    const double8 x = __builtin_shuffle(a, b, even), y = __builtin_shuffle(a, b, odd);
-    const double8 pairs = !Largest ? x + y : x > y ? x : y;
+    const double8 x = evens_of(a, b), y = odds_of(a, b);
+    const double8 pairs = Largest ? larger(x, y) : x + y;
     double4 halves[2];
     std::memcpy(halves, &pairs, sizeof halves);
     const double4 half = !Largest                ? halves[0] + halves[1]
@@ -140,8 +136,8 @@ double scan_gains_of(const GainScan& scan, const int32_t* positions, const int64
             const double8 gain = near_gains<HasL1>(g, h, dust, l2, l1);
             const double8 other = near_gains<HasL1>(
                 load8(scan.total + k) - g, load8(scan.total + block + k) - h, dust, l2, l1);
-            here = !Largest ? here + gain : gain > here ? gain : here;
-            there = !Largest ? there + other : other > there ? other : there;
+            here = Largest ? larger(gain, here) : here + gain;
+            there = Largest ? larger(other, there) : there + other;
         }
         const double2 both = both_of<Largest>(here, there);
         std::memcpy(gains + 2 * i, &both, sizeof both);
@@ -181,7 +177,7 @@ bool any_above(const DiagonalSums& of, double factor, double least) {
     for (int64_t k = 0; k < of.block; k += kSystems) {
         of.at<Complement>(k, square, curvature);
         const double8 excess = square * all8(factor) - curvature * all8(least);
-        most = excess > most ? excess : most;
+        most = larger(excess, most);
     }
     return largest_of(most) > 0.0;
 }

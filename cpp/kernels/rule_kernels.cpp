@@ -12,27 +12,10 @@ namespace ramify::RAMIFY_ISA {
 
 namespace {
 
-typedef double double8 __attribute__((vector_size(64)));
-
 // A pivot this small beside its diagonal is what rounding leaves of a singular system.
 constexpr double kSingular = 1e-10;
 
-inline double8 load8(const double* from) {
-    double8 v;
-    std::memcpy(&v, from, sizeof v);
-    return v;
-}
-inline void store8(double* to, double8 v) { std::memcpy(to, &v, sizeof v); }
-inline double8 all8(double value) { return double8{} + value; }
-// Towards zero by the penalty (L1).
-inline double8 soft8(double8 gradient, double8 l1) {
-    const double8 zero = all8(0.0), up = gradient - l1, down = gradient + l1;
-    return gradient > l1 ? up : gradient < -l1 ? down : zero;
-}
-inline double sum_of(double8 v) {
-    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
-
+#include "double8.inl"
 #include "rule_lists.inl"
 #include "rule_row_sums.inl"
 // uses add_rows

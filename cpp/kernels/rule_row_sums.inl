@@ -150,7 +150,7 @@ double share_below(const double* statistics, int64_t block, double coupling) {
     for (int64_t k = 0; k < block; k += kSystems) {
         const double8 g = load8(statistics + k), d = load8(statistics + block + k);
         const auto counts = d > zero;
-        shares += counts ? g * g / (counts ? d : one) : zero;
+        shares += choose(counts, g * g / choose(counts, d, one), zero);
     }
     const double share = sum_of(shares) * coupling;
     return share < 1.0 ? 1.0 - share : 0.0;

@@ -1,7 +1,5 @@
 // Derivatives of the logistic losses.
 
-typedef int64_t long8 __attribute__((vector_size(64)));
-
 #ifdef __AVX512F__
 // 2^(i / 16), and the polynomial of e^r for |r| <= ln 2 / 32.
 alignas(64) constexpr double kPowersOf2[16] = {
@@ -61,15 +59,15 @@ inline void exp_of(double8 (&x)[Vectors]) {
         for (int v = 0; v < Vectors; ++v)
             series[v] = series[v] * x[v] + all8(kInverseFactorials[i]);
     for (int v = 0; v < Vectors; ++v) {
-        long8 bits, exponent;
-        std::memcpy(&exponent, &turned[v], sizeof exponent);
 #ifdef __AVX512F__
-        series[v] *= (double8)_mm512_permutex2var_pd(_mm512_load_pd(kPowersOf2), (__m512i)exponent,
+        const __m512i exponent = (__m512i)turned[v];
+        series[v] *= (double8)_mm512_permutex2var_pd(_mm512_load_pd(kPowersOf2), exponent,
                                                      _mm512_load_pd(kPowersOf2 + kSystems));
+        x[v] = (double8)((long8)series[v] + ((long8)exponent >> kPartBits << 52));
+#else
+        x[v].low = (double4)((long4)series[v].low + ((long4)turned[v].low << 52));
+        x[v].high = (double4)((long4)series[v].high + ((long4)turned[v].high << 52));
 #endif
-        std::memcpy(&bits, &series[v], sizeof bits);
-        bits += exponent >> kPartBits << 52;
-        std::memcpy(&x[v], &bits, sizeof bits);
     }
 }
 
@@ -84,8 +82,8 @@ inline double8 clamp8(double8 x, double low, double high) {
     const __m512d raised = _mm512_max_pd((__m512d)x, (__m512d)all8(low));
     return (double8)_mm512_min_pd(raised, (__m512d)all8(high));
 #else
-    x = x < all8(low) ? all8(low) : x;
-    return x > all8(high) ? all8(high) : x;
+    x = choose(x < all8(low), all8(low), x);
+    return choose(x > all8(high), all8(high), x);
 #endif
 }
 
@@ -115,8 +113,9 @@ inline double8 first_of(double8 v, int64_t n) {
 #ifdef __AVX512F__
     return (double8)_mm512_maskz_mov_pd(static_cast<__mmask8>((1 << n) - 1), (__m512d)v);
 #else
-    for (int64_t i = n; i < kSystems; ++i) v[i] = 0.0;
-    return v;
+    double numbers[kSystems];
+    store8(numbers, v);
+    return load_some(numbers, n);
 #endif
 }
 
@@ -126,9 +125,9 @@ inline double8 load_labels(const int8_t* from, int64_t n) {
     const __m128i bytes = _mm_maskz_loadu_epi8(static_cast<__mmask16>((1 << n) - 1), from);
     return (double8)_mm512_cvtepi32_pd(_mm256_cvtepi8_epi32(bytes));
 #else
-    double8 v = {};
-    for (int64_t i = 0; i < n; ++i) v[i] = from[i];
-    return v;
+    double numbers[kSystems] = {};
+    for (int64_t i = 0; i < n; ++i) numbers[i] = from[i];
+    return load8(numbers);
 #endif
 }
 
@@ -205,7 +204,7 @@ void examplewise_statistics(const int8_t* labels, double* scores, const double* 
         const int64_t count = n - k < kSystems ? n - k : kSystems;
         const double8 p = add_some(scores + k, added == nullptr ? nullptr : added + k, count);
         const double8 margins = -load_labels(labels + k, count) * p;
-        most = margins > most ? margins : most;
+        most = larger(margins, most);
         store_some(diagonal + k, margins, count);
     }
     const double largest = largest_of(most);

@@ -71,9 +71,9 @@ void solve_batch(int32_t n, SystemBatch& batch) {
             rhs -= b[k] * lj[k];
         }
         const auto is_regular = (pivot > singular * mj[j]) & (pivot > zero);
-        const double8 inverse = is_regular ? one / (is_regular ? pivot : one) : zero;
-        const double8 share = is_regular ? pivot / (is_regular ? mj[j] : one) : zero;
-        least = share < least ? share : least;
+        const double8 inverse = choose(is_regular, one / choose(is_regular, pivot, one), zero);
+        const double8 share = choose(is_regular, pivot / choose(is_regular, mj[j], one), zero);
+        least = choose(share < least, share, least);
         inverses[j] = inverse;
         b[j] = rhs;
         gain += rhs * rhs * inverse;
@@ -115,18 +115,13 @@ void quadratic_forms(int32_t n, const SystemBatch& batch, int s, double* residua
 
 // The sums of 8 vectors, side by side.
 inline double8 sums_of(const double8* v) {
-    typedef int64_t long8 __attribute__((vector_size(64)));
-    const long8 even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
-    const long8 pairs = {0, 1, 8, 9, 4, 5, 12, 13}, other_pairs = {2, 3, 10, 11, 6, 7, 14, 15};
-    const long8 low = {0, 1, 2, 3, 8, 9, 10, 11}, high = {4, 5, 6, 7, 12, 13, 14, 15};
     double8 two[4], four[2];
     for (int i = 0; i < 4; ++i)
-        two[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) +
-                 __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
+        two[i] = evens_of(v[2 * i], v[2 * i + 1]) + odds_of(v[2 * i], v[2 * i + 1]);
     for (int i = 0; i < 2; ++i)
-        four[i] = __builtin_shuffle(two[2 * i], two[2 * i + 1], pairs) +
-                  __builtin_shuffle(two[2 * i], two[2 * i + 1], other_pairs);
-    return __builtin_shuffle(four[0], four[1], low) + __builtin_shuffle(four[0], four[1], high);
+        four[i] =
+            pairs_of(two[2 * i], two[2 * i + 1]) + other_pairs_of(two[2 * i], two[2 * i + 1]);
+    return lows_of(four[0], four[1]) + highs_of(four[0], four[1]);
 }
 
 void symmetric_product(const double* triangle, int32_t n, const double* x, double* y) {
@@ -208,9 +203,9 @@ bool set_gradient_system_of(const GradientSystem& system, const SystemTerms& ter
         const double8 l2 = load8(terms.l2 + k), curvature = of[3] + l2;
         const auto counts = (of[3] > load8(terms.dust + k)) & (curvature > zero);
         store8(system.diagonal + k, of[1] + l2);
-        store8(system.bound + k, (of[2] > zero ? of[2] : zero) + l2);
-        store8(system.inverse + k, counts ? one / (counts ? curvature : one) : zero);
-        const double8 g = counts ? soft8(of[0], load8(terms.l1 + k)) : zero;
+        store8(system.bound + k, larger(of[2], zero) + l2);
+        store8(system.inverse + k, choose(counts, one / choose(counts, curvature, one), zero));
+        const double8 g = choose(counts, soft8(of[0], load8(terms.l1 + k)), zero);
         store8(system.gradient + k, g);
         for (int i = 0; i < kSystems; ++i) has_gradient |= g[i] != 0.0;
     }
@@ -229,7 +224,7 @@ double left_to_gain(const double* residual, const double* bound, int64_t block) 
     for (int64_t k = 0; k < block; k += kSystems) {
         const double8 r = load8(residual + k);
         const auto counts = r != all8(0.0);
-        most += counts ? r * r / (counts ? load8(bound + k) : all8(1.0)) : all8(0.0);
+        most += choose(counts, r * r / choose(counts, load8(bound + k), all8(1.0)), all8(0.0));
     }
     return sum_of(most);
 }
@@ -246,7 +241,7 @@ double scaled_square(const double* residual, const double* inverse, int64_t bloc
 double masked_dot(const double* direction, const double* inverse, double* product, int64_t block) {
     double8 sum = all8(0.0);
     for (int64_t k = 0; k < block; k += kSystems) {
-        const double8 p = load8(inverse + k) == all8(0.0) ? all8(0.0) : load8(product + k);
+        const double8 p = choose(load8(inverse + k) == all8(0.0), all8(0.0), load8(product + k));
         store8(product + k, p);
         sum += load8(direction + k) * p;
     }
@@ -261,7 +256,7 @@ double start_gradients(const GradientSystem& system, const double* product, int6
     for (int64_t k = 0; k < block; k += kSystems) {
         const auto counts = load8(system.inverse + k) > zero;
         const double8 g = load8(system.gradient + k);
-        const double8 r = counts ? -g - load8(product + k) : zero;
+        const double8 r = choose(counts, -g - load8(product + k), zero);
         store8(residual + k, r);
         gain += load8(x + k) * (r - g);
     }
