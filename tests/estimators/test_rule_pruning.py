@@ -142,6 +142,22 @@ def test_promises_leave_out_no_rule_that_is_best(name, n_heads):
     assert greedy_subset(heads, covers, targets, loss, 12, 0.0)[0] == sorted(chosen)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "heads"),
+    [
+        ("absolute_error", [*[-5e-4] * 10, 1.0], [0.0, -5e-4, 4e-3]),
+        ("examplewise_squared_error", [*[1] * 10, -1], [1 - 5e-4, 5e-4, -4e-3]),
+        ("examplewise_squared_hinge", [*[1] * 10, -1], [1 - 5e-4, 5e-4, -4e-3]),
+    ],
+)
+def test_promises_are_not_smoothed_next_to_zero(name, values, heads):
+    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]()
+    covers = np.zeros((11, 3), dtype=bool)
+    covers[:, 0] = covers[:10, 1] = covers[10, 2] = True
+    targets = RuleTargets(np.array(values)[:, None])
+    assert greedy_subset(np.array(heads)[:, None], covers, targets, loss, 2, 0.0)[0] == [0, 1]
+
+
 def test_pruning_holds_two_bytes_for_each_row_and_rule():
     rng = np.random.default_rng(0)
     covers = rng.random((4000, 300)) < 0.5  # the first byte

@@ -1,5 +1,7 @@
 """Dates and durations: nanoseconds to the model, dates and durations to its readers."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -90,15 +92,48 @@ def test_rules_and_trees_are_read_in_dates_and_durations(data, tmp_path):
         assert "e+" not in text
 
 
-def test_a_rule_covers_the_days_that_its_sentence_says(data):
-    X, Y = data
-    model = RuleClassifier(n_rules=20, max_conditions=1, random_state=0).fit(X[["when"]], Y)
-    covers = model.covers(X[["when"]])
+LENGTHS = {"days": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9}
+LENGTHS |= {"ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def nanoseconds_of(text):
+    """Read what a sentence says, exactly."""
+    if text.count("-") == 2:
+        return int(pd.Timestamp(text).value)
+    number, unit = text.split(" ")
+    return Fraction(number) * LENGTHS[unit]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "unit", ["D", "12h", "7min", "s", "1300us", "us", pytest.param("1ns", id="ns")]
+)
+@pytest.mark.parametrize("kind", ["date", "duration"])
+def test_a_sentence_is_true_of_every_training_row(kind, unit, seed, exact):
+    rng = np.random.default_rng(seed)
+    counts = np.unique(rng.integers(1, 90, size=50))
+    step = pd.Timedelta(unit if unit[0].isdigit() else f"1{unit}").value
+    values = counts * step
+    if kind == "date" and step > 1:  # a number of nanoseconds today has no room for single ones
+        values = values + pd.Timestamp("2024-05-05").value
+    X = values.astype("M8[ns]" if kind == "date" else "m8[ns]").reshape(-1, 1)
+    Y = (rng.random((len(X), 2)) < 0.5) * 1
+    bins = None if exact else 255
+    model = RuleClassifier(n_rules=10, max_conditions=1, max_bins=bins, random_state=seed)
+    covers = model.fit(X, Y).covers(X)
     for t, body in enumerate(model.rules_["body"]):
         if t > 0:
-            _, sign, day = body.split(" ", 2)
-            later = X["when"] > pd.Timestamp(day)
-            assert np.array_equal(covers[:, t], later if sign == ">" else ~later)
+            _, sign, text = body.split(" ", 2)
+            above = [int(value) > nanoseconds_of(text) for value in values]
+            assert np.array_equal(covers[:, t], above if sign == ">" else ~np.array(above)), body
+
+
+def test_durations_in_trees_have_digits_after_the_point():
+    X = pd.DataFrame({"tenure": pd.to_timedelta(np.arange(1000, 1040), unit="D")})
+    tree = TreeClassifier().fit(X, np.arange(40) >= 20)
+    assert "tenure <= 1019.5 days" in tree_text(tree)
+    assert "tenure <= 1019.5 days" in tree_text(tree, decimals=2)
 
 
 def test_dates_with_a_zone_are_shown_in_utc(data):

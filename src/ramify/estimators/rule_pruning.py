@@ -97,12 +97,12 @@ class _GreedySearch:
         self._loss = loss
         self._scores = np.broadcast_to(heads[0], targets.values.shape).copy()
         self._losses = loss.row_losses(targets, self._scores)
-        self._slopes = loss.statistics(targets, self._scores).gradient
+        self._slopes = loss.slopes(targets, self._scores)
         self._promises = np.zeros(len(heads))
         self._promise(slice(None), self._slopes)
         self._is_left = np.arange(len(heads)) > 0
         #: Promises are sums that are kept up to date, and so rounded.
-        self._slack = 1e-9 * float(np.abs(self._promises).max())
+        self._slack = 1e-9 * float(np.abs(self._slopes).sum() * np.abs(heads).max())
 
     @property
     def mean_loss(self) -> float:
@@ -133,7 +133,7 @@ class _GreedySearch:
         self._scores[rows] += self._heads[rule]
         covered, scores = self._targets.at(rows), self._scores[rows]
         self._losses[rows] = self._loss.row_losses(covered, scores)
-        slopes = self._loss.statistics(covered, scores).gradient
+        slopes = self._loss.slopes(covered, scores)
         self._promise(rows, slopes - self._slopes[rows])
         self._slopes[rows] = slopes
 

@@ -119,10 +119,7 @@ class RuleReader:
             rule.feature.tolist(), rule.value.tolist(), self.rules.digits[body].tolist()
         ):
             kind, digits = self._times.get(feature), max(self._digits, n)
-            # A duration in another unit than nanoseconds may need a digit more.
-            texts.append(
-                f"{value:.{digits}g}" if kind is None else time_text(value, kind, digits + 1)
-            )
+            texts.append(f"{value:.{digits}g}" if kind is None else time_text(value, kind, digits))
         return texts
 
     def head(self, t: int) -> dict[str, float]:

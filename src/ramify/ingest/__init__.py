@@ -17,7 +17,7 @@ from ramify.ingest.targets import (
     ingest_class_targets,
     ingest_regression_targets,
 )
-from ramify.ingest.times import time_text
+from ramify.ingest.times import duration_unit, time_text
 from ramify.ingest.weights import (
     class_weights,
     codes_of,
@@ -42,6 +42,7 @@ __all__ = [
     "codes_of",
     "combine_weights",
     "decode_classes",
+    "duration_unit",
     "ingest_class_targets",
     "ingest_regression_targets",
     "ingest_sample_weight",

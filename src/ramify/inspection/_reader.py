@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.estimators import TreeClassifier, TreeRegressor
 from ramify.estimators.forest import ForestEstimator
-from ramify.ingest import TargetSchema, time_text
+from ramify.ingest import TargetSchema, duration_unit, time_text
 from ramify.inspection._numbers import format_number
 from ramify.model import Leaves, RowLeaves, TreeStructure
 
@@ -300,8 +300,11 @@ class TreeReader:
     def _threshold_text(self, node: int) -> str:
         threshold = float(self.structure.threshold[node])
         kind = self._times.get(int(self.structure.feature[node]))
-        if kind is not None:
-            return time_text(threshold, kind, self._decimals + 1)
+        if kind == "date":
+            return time_text(threshold, kind, self._decimals)
+        if kind == "duration":
+            name, length = duration_unit(threshold)
+            return f"{format_number(threshold / length, self._decimals)} {name}"
         return format_number(threshold, self._decimals)
 
     def _braces(self, node: int, codes: NDArray[np.int64]) -> str:

@@ -159,3 +159,8 @@ class AbsoluteError(EntryLoss):
         residual = scores - values
         curvature = 1.0 / np.maximum(np.abs(residual), _SMALLEST_RESIDUAL)
         return residual * curvature, curvature
+
+    def slopes(self, targets: RuleTargets, scores: Floats) -> Floats:
+        """Give the sign of every residual."""
+        signs = np.sign(scores - targets.values)
+        return np.asarray(signs if targets.observed is None else signs * targets.observed)

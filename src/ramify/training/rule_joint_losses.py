@@ -117,6 +117,14 @@ class _NormLoss(ExamplewiseLoss):
         length = np.maximum(np.sqrt((errors**2).sum(axis=1, keepdims=True)), _SHORTEST_ERROR)
         return Statistics(errors / length, curvature / length, None)
 
+    def slopes(self, targets: RuleTargets, scores: Floats) -> Floats:
+        """Give e / |e|, and 0 where there is no error."""
+        errors = self.squares.slopes(targets, scores)
+        length = np.sqrt((errors**2).sum(axis=1, keepdims=True))
+        slopes = np.zeros(errors.shape)
+        np.divide(errors, length, out=slopes, where=length > 0)
+        return slopes
+
     def combine(self, sums: Floats) -> Floats:
         """Give the square root of twice the sum."""
         return np.asarray(np.sqrt(2.0 * sums))

@@ -133,6 +133,17 @@ class RuleLoss(ABC):
         scores : ndarray of shape (n_rows, n_channels)
         """
 
+    def slopes(self, targets: RuleTargets, scores: Floats) -> Floats:
+        """Give a subgradient for every row, which a gradient that is smoothed is not.
+
+        Parameters
+        ----------
+        targets : RuleTargets
+            Without weights.
+        scores : ndarray of shape (n_rows, n_channels)
+        """
+        return self.statistics(targets, scores).gradient
+
     def first_sums(self, targets: RuleTargets) -> Statistics | None:
         """Sum the derivatives at scores of 0 over rows, as one row, where that is quickly done.
 
