@@ -52,6 +52,66 @@ void def_encode(nb::module_& module) {
 }
 
 template <typename T>
+void gather(const Matrix<T>& values, const Vector<int32_t>& features, OutMatrix<T> block,
+            int n_threads) {
+    const int64_t n = length(values), p = static_cast<int64_t>(values.shape(1));
+    require_threads(n_threads);
+    require_range(features, 0, p, "features");
+    require(length(block) == length(features) && static_cast<int64_t>(block.shape(1)) == n,
+            "block must have shape (n_features, n_rows)");
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        gather_columns(values.data(), n, p, features.data(), length(features), block.data(), team);
+    });
+}
+
+template <typename T>
+void cut(const Matrix<T>& ordered, OutMatrix<double> low, OutMatrix<double> high,
+         OutVector<int64_t> n_bins, OutVector<int64_t> commonest, OutVector<int64_t> n_commonest,
+         int n_threads) {
+    QuantileTask<T> task;
+    task.n_columns = length(ordered);
+    task.n_rows = static_cast<int64_t>(ordered.shape(1));
+    task.max_bins = static_cast<int64_t>(low.shape(1));
+    require_threads(n_threads);
+    require(task.n_rows < INT32_MAX, "there are too many rows");
+    require(length(low) == task.n_columns && length(high) == task.n_columns &&
+                task.max_bins >= 1 && static_cast<int64_t>(high.shape(1)) == task.max_bins,
+            "low and high must have shape (n_columns, max_bins)");
+    require_length(n_bins, task.n_columns, "n_bins");
+    require_length(commonest, task.n_columns, "commonest");
+    require_length(n_commonest, task.n_columns, "n_commonest");
+    task.ordered = ordered.data();
+    task.low = low.data();
+    task.high = high.data();
+    task.n_bins = n_bins.data();
+    task.commonest = commonest.data();
+    task.n_commonest = n_commonest.data();
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        cut_columns(task, team);
+    });
+}
+
+template <typename T>
+void def_cut(nb::module_& module) {
+    module.def("gather_columns", &gather<T>, nb::arg("values").noconvert(),
+               nb::arg("features").noconvert(), nb::arg("block").noconvert(), nb::arg("n_threads"),
+               "Write the listed columns of values (n, p) one by one.");
+    module.def("cut_columns", &cut<T>, nb::arg("ordered").noconvert(), nb::arg("low").noconvert(),
+               nb::arg("high").noconvert(), nb::arg("n_bins").noconvert(),
+               nb::arg("commonest").noconvert(), nb::arg("n_commonest").noconvert(),
+               nb::arg("n_threads"), "Cut sorted columns, NaN last, into bins.");
+}
+
+void cut_values(const Vector<int64_t>& counts, OutVector<int64_t> ends) {
+    const int64_t n = length(counts), n_bins = length(ends);
+    require_range(counts, 1, INT32_MAX, "counts");
+    require(n_bins <= n && (n_bins >= 1 || n == 0), "there must be at most a bin for each value");
+    cut_into_bins(counts.data(), n, n_bins, ends.data());
+}
+
+template <typename T>
 void two_values(const Matrix<T>& values, OutVector<double> low, OutVector<double> high,
                 OutVector<int64_t> n_high, int n_threads) {
     TwoValueTask<T> task;
@@ -179,6 +239,11 @@ void init_binning(nb::module_& module) {
     def_split<uint32_t>(module);
     def_two_values<float>(module);
     def_two_values<double>(module);
+    module.def("cut_into_bins", &cut_values, nb::arg("counts").noconvert(),
+               nb::arg("ends").noconvert(),
+               "Cut values that occur so often into bins of about equal counts.");
+    def_cut<float>(module);
+    def_cut<double>(module);
     def_encode<float, uint8_t>(module);
     def_encode<double, uint8_t>(module);
     def_encode<float, uint32_t>(module);

@@ -188,6 +188,22 @@ def find_two_values(
     n_high: NDArray[np.int64],
     n_threads: int,
 ) -> None: ...
+def gather_columns(
+    values: NDArray[Any],
+    features: NDArray[np.int32],
+    block: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def cut_columns(
+    ordered: NDArray[Any],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    n_bins: NDArray[np.int64],
+    commonest: NDArray[np.int64],
+    n_commonest: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def cut_into_bins(counts: NDArray[np.int64], ends: NDArray[np.int64]) -> None: ...
 def count_entries(indices: NDArray[np.int32], counts: NDArray[np.int64]) -> None: ...
 def is_canonical(
     indptr: NDArray[np.int32], indices: NDArray[np.int32], n_columns: int

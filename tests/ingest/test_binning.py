@@ -14,7 +14,6 @@ from scipy import sparse
 
 from ramify import _core
 from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features
-from ramify.ingest.quantiles import cut_into_bins
 
 NAN = np.nan
 
@@ -148,18 +147,6 @@ def test_sparse_input_is_binned_as_dense_input(X, max_bins):
 @given(matrices, bin_limits)
 def test_the_number_of_threads_changes_nothing(X, max_bins):
     assert_same(bin_numeric(X, max_bins, n_threads=3), bin_numeric(X, max_bins))
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.one_of(st.integers(1, 3), st.integers(1, 1000)), min_size=1, max_size=60),
-    st.integers(2, 20),
-)
-def test_cuts_use_every_bin_they_may(counts, max_bins):
-    ends = cut_into_bins(np.array(counts), max_bins)
-    assert ends.size == min(len(counts), max_bins)
-    assert ends[-1] == len(counts)
-    assert (np.diff(ends, prepend=0) > 0).all()
 
 
 # ---- quantiles ---------------------------------------------------------------------------------

@@ -23,6 +23,31 @@ struct EncodeTask {
 template <typename T, typename Code>
 void encode_columns(const EncodeTask<T, Code>& task, ThreadTeam& team);
 
+// block (n_features, n_rows) = the listed columns of values (n_rows, n_columns).
+template <typename T>
+void gather_columns(const T* values, int64_t n_rows, int64_t n_columns, const int32_t* features,
+                    int64_t n_features, T* block, ThreadTeam& team);
+
+// Cuts n distinct values, of which each occurs counts times, into consecutive bins of about equal
+// counts: one for each if there are at most n_bins, and else just n_bins, of which frequent values
+// have one each. ends (min(n, n_bins),) = one past the last value of each bin.
+void cut_into_bins(const int64_t* counts, int64_t n, int64_t n_bins, int64_t* ends);
+
+template <typename T>
+struct QuantileTask {
+    int64_t n_columns = 0, n_rows = 0;
+    const T* ordered = nullptr;  // IN (n_columns, n_rows) ascending, NaN last
+    int64_t max_bins = 0;        // IN at least 1
+    // OUT (n_columns, max_bins) the smallest and the largest value of each bin
+    double *low = nullptr, *high = nullptr;
+    int64_t* n_bins = nullptr;  // OUT (n_columns,)
+    // OUT (n_columns,) the first bin with the most rows, and how many these are
+    int64_t *commonest = nullptr, *n_commonest = nullptr;
+};
+
+template <typename T>
+void cut_columns(const QuantileTask<T>& task, ThreadTeam& team);
+
 template <typename T>
 struct TwoValueTask {
     int64_t n_rows = 0, n_columns = 0;

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,31 +24,34 @@ from ramify.ingest.binned import (
     is_stored_sparse,
     settle_lists,
 )
-from ramify.ingest.quantiles import cut_into_bins
 
-#: Columns that are read together: a cache line holds eight numbers of a row.
-_COLUMNS_AT_A_TIME = 8
+#: Values that are sorted together, of as many columns as a cache line of X holds or more.
+_VALUES_AT_A_TIME = 1 << 21
+_LEAST_COLUMNS = 8
+#: Values from which on sorting is worth starting threads.
+_WORTH_THREADS = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Column:
-    """The bins of one feature, and where it is stored.
+class _Cuts:
+    """The bins of some features.
 
     Attributes
     ----------
-    low, high : ndarray of shape (n_bins,), float64
-    is_sparse : bool
-    rows, codes : ndarray of shape (n_listed,)
-        Rows whose code is not the default; none unless `is_sparse`.
-    default : int
+    features : ndarray of shape (n_cut,), ascending
+    n_bins : ndarray of shape (n_cut,), int64
+    low, high : ndarray of shape (n_bins.sum(),), float64
+        Smallest and largest value of each bin, feature by feature.
+    commonest, n_commonest : ndarray of shape (n_cut,), int64
+        The first bin with the most rows, and how many these are.
     """
 
+    features: NDArray[np.int64]
+    n_bins: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    is_sparse: bool
-    rows: NDArray[Any]
-    codes: NDArray[Any]
-    default: int
+    commonest: NDArray[np.int64]
+    n_commonest: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -92,49 +95,80 @@ def bin_dense(
         encoded = encoded.astype(np.float64)
     encoded = np.ascontiguousarray(encoded)
     pairs = _find_pairs(encoded, categories == NUMERIC, max_bins, n_threads)
-    others = np.setdiff1d(np.arange(n_features), pairs.features)
-    columns = _bin_columns(encoded, others, categories, max_bins, n_threads)
-    bins = _join_bins(n_features, pairs, others, columns)
+    is_pair = np.zeros(n_features, dtype=np.bool_)
+    is_pair[pairs.features] = True
+    numeric = np.flatnonzero(~is_pair & (categories == NUMERIC))
+    cuts = (
+        _cut_numeric(encoded, numeric, max_bins, n_threads),
+        _cut_categorical(encoded, np.flatnonzero(categories != NUMERIC), categories),
+    )
+    bins = _join_bins(n_features, pairs, cuts)
     is_sparse = np.zeros(n_features, dtype=np.bool_)
     is_sparse[pairs.features] = pairs.is_sparse
-    is_sparse[others] = [column.is_sparse for column in columns]
-    is_pair = np.isin(np.arange(n_features), pairs.features)
+    for cut in cuts:
+        is_sparse[cut.features] = is_stored_sparse(n_rows, cut.n_commonest, cut.n_bins, max_bins)
     is_sparse = settle_lists(is_sparse, is_pair, n_rows, categories, max_bins)
     pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
-    columns = [
-        column if column.is_sparse == listed else replace(column, is_sparse=listed)
-        for column, listed in zip(columns, is_sparse[others].tolist())
-    ]
     dense = np.flatnonzero(~is_sparse).astype(np.int32)
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
     if dense.size:
         _core.encode_columns(encoded, dense, bins.offsets, bins.high, tiles, n_threads)
-    listed = _list_codes(encoded, is_sparse, pairs, others, columns)
+    default = np.zeros(n_features, dtype=np.uint32)
+    default[pairs.features] = pairs.default
+    for cut in cuts:
+        default[cut.features] = cut.commonest
+    listed = _list_codes(encoded, is_sparse, default, pairs, bins)
     return assemble(n_rows, categories, bins, dense, tiles, listed)
 
 
-def _bin_columns(
-    encoded: NDArray[Any],
-    features: NDArray[np.int64],
-    categories: NDArray[Any],
-    max_bins: int | None,
-    n_threads: int,
-) -> list[_Column]:
-    def bin_some(some: NDArray[np.int64]) -> list[_Column]:
-        block = np.ascontiguousarray(encoded[:, some].T)
-        return [
-            _bin_values(values, int(categories[feature]), max_bins)
-            for feature, values in zip(some, block)
-        ]
+def _cut_numeric(
+    encoded: NDArray[Any], features: NDArray[np.int64], max_bins: int | None, n_threads: int
+) -> _Cuts:
+    """Cut columns of numbers, some at a time: sorting them takes a copy."""
+    n_rows = len(encoded)
+    most = n_rows if max_bins is None else min(n_rows, max_bins)
+    n_bins, commonest, n_commonest = np.empty((3, features.size), dtype=np.int64)
+    lows, highs = [np.zeros(0)], [np.zeros(0)]
+    n_columns = max(_LEAST_COLUMNS, _VALUES_AT_A_TIME // n_rows)
+    for start in range(0, features.size, n_columns):
+        some = slice(start, min(start + n_columns, features.size))
+        block = np.empty((some.stop - start, n_rows), encoded.dtype)
+        _core.gather_columns(encoded, features[some].astype(np.int32), block, n_threads)
+        _sort_rows(block, n_threads)
+        low, high = np.empty((2, len(block), most))
+        counted = n_bins[some], commonest[some], n_commonest[some]
+        _core.cut_columns(block, low, high, *counted, n_threads)
+        is_used = np.arange(most) < n_bins[some][:, None]
+        lows.append(low[is_used])
+        highs.append(high[is_used])
+    low, high = np.concatenate(lows), np.concatenate(highs)
+    return _Cuts(features, n_bins, low, high, commonest, n_commonest)
 
-    starts = range(0, features.size, _COLUMNS_AT_A_TIME)
-    parts = [features[start : start + _COLUMNS_AT_A_TIME] for start in starts]
-    if n_threads <= 1 or len(parts) <= 1:
-        blocks = [bin_some(part) for part in parts]
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:  # sorting releases the GIL
-            blocks = list(pool.map(bin_some, parts))
-    return [column for block in blocks for column in block]
+
+def _sort_rows(block: NDArray[Any], n_threads: int) -> None:
+    """Sort every row in place; NaN comes last."""
+    if n_threads <= 1 or len(block) <= 1 or block.size < _WORTH_THREADS:
+        block.sort(axis=1)
+        return
+    parts = np.array_split(block, n_threads)
+    with ThreadPoolExecutor(n_threads) as pool:  # sorting releases the GIL
+        list(pool.map(lambda part: part.sort(axis=1), parts))
+
+
+def _cut_categorical(
+    encoded: NDArray[Any], features: NDArray[np.int64], categories: NDArray[Any]
+) -> _Cuts:
+    """Give every category a bin."""
+    n_bins = categories[features].astype(np.int64)
+    commonest, n_commonest = np.zeros((2, features.size), dtype=np.int64)
+    for i, feature in enumerate(features.tolist()):
+        values = encoded[:, feature]
+        known = values[~np.isnan(values)].astype(np.int64)
+        counts = np.bincount(known, minlength=max(1, int(n_bins[i])))
+        commonest[i] = counts.argmax()
+        n_commonest[i] = counts.max()
+    codes = np.concatenate([np.zeros(0), *(np.arange(n, dtype=np.float64) for n in n_bins)])
+    return _Cuts(features, n_bins, codes, codes, commonest, n_commonest)
 
 
 def _find_pairs(
@@ -154,112 +188,61 @@ def _find_pairs(
     return _Pairs(features, values, is_sparse, default, n_listed)
 
 
-def _join_bins(
-    n_features: int, pairs: _Pairs, others: NDArray[np.int64], columns: list[_Column]
-) -> Bins:
+def _join_bins(n_features: int, pairs: _Pairs, cuts: Sequence[_Cuts]) -> Bins:
     n_bins = np.ones(n_features, dtype=np.int64)
     n_bins[pairs.features] += pairs.values[:, 0] < pairs.values[:, 1]
-    n_bins[others] = [column.low.size for column in columns]
+    for cut in cuts:
+        n_bins[cut.features] = cut.n_bins
     offsets = np.concatenate([[0], np.cumsum(n_bins)])
     low = np.empty(int(offsets[-1]))
     first = offsets[pairs.features]
     low[first], low[first + n_bins[pairs.features] - 1] = pairs.values[:, 0], pairs.values[:, 1]
     high = low.copy()
-    for feature, column in zip(others, columns):
-        low[offsets[feature] : offsets[feature + 1]] = column.low
-        high[offsets[feature] : offsets[feature + 1]] = column.high
+    for cut in cuts:
+        is_cut = np.zeros(n_features, dtype=np.bool_)
+        is_cut[cut.features] = True
+        is_its_bin = np.repeat(is_cut, n_bins)
+        low[is_its_bin], high[is_its_bin] = cut.low, cut.high
     return Bins(offsets, low, high)
 
 
 def _list_codes(
     encoded: NDArray[Any],
     is_sparse: NDArray[np.bool_],
+    default: NDArray[np.uint32],
     pairs: _Pairs,
-    others: NDArray[np.int64],
-    columns: list[_Column],
+    bins: Bins,
 ) -> CodesByRow:
-    slot_of, default = np.cumsum(is_sparse) - 1, np.zeros(is_sparse.size, dtype=np.uint32)
-    default[pairs.features] = pairs.default
-    default[others] = [column.default for column in columns]
-    listed = [(f, column) for f, column in zip(others, columns) if column.is_sparse]
-
+    """List what differs from the default of every sparse feature."""
     features = pairs.features[pairs.is_sparse].astype(np.int32)
     common = pairs.values[np.arange(pairs.features.size), pairs.default][pairs.is_sparse]
     n_listed = int(pairs.n_listed[pairs.is_sparse].sum())
     rows, places = np.empty(n_listed, np.int32), np.empty(n_listed, np.int32)
     _core.list_uncommon(encoded, features, common, rows, places)
     codes = 1 - default[features]
-    if not listed:  # by row already
+    all_features = np.flatnonzero(is_sparse)
+    if all_features.size == features.size:  # by row already
         indptr = np.searchsorted(rows, np.arange(len(encoded) + 1))
-        all_features = np.flatnonzero(is_sparse)
         return CodesByRow(all_features, default[is_sparse], indptr, places, codes[places])
-    sizes = [column.codes.size for _, column in listed]
+    slot_of = np.cumsum(is_sparse) - 1
+    listed: list[tuple[NDArray[Any], ...]] = [(rows, slot_of[features][places], codes[places])]
+    for feature in np.setdiff1d(all_features, features).tolist():
+        of_feature = slice(bins.offsets[feature], bins.offsets[feature + 1])
+        its_rows, its_codes = _list_column(
+            encoded[:, feature], bins.low[of_feature], bins.high[of_feature], default[feature]
+        )
+        listed.append((its_rows, np.full(its_rows.size, slot_of[feature]), its_codes))
     by_feature = ListedCodes(
-        features=np.flatnonzero(is_sparse).astype(np.int32),
-        default=default[is_sparse],
-        rows=np.concatenate([rows, *(column.rows for _, column in listed)]),
-        slots=np.concatenate(
-            [slot_of[features][places], np.repeat(slot_of[[f for f, _ in listed]], sizes)]
-        ),
-        codes=np.concatenate([codes[places], *(column.codes for _, column in listed)]),
+        all_features.astype(np.int32), default[is_sparse], *map(np.concatenate, zip(*listed))
     )
     return by_feature.by_row(len(encoded))
 
 
-def _bin_values(values: NDArray[Any], n_categories: int, max_bins: int | None) -> _Column:
-    ordered = np.sort(values)  # NaN comes last
-    n_known = int(np.searchsorted(ordered, np.nan)) if np.isnan(ordered[-1]) else ordered.size
-    known = ordered[:n_known]
-    if n_categories == NUMERIC:
-        low, high, counts = _find_bins(known, max_bins)
-    else:
-        low = high = np.arange(n_categories, dtype=np.float64)
-        counts = np.bincount(known.astype(np.int64), minlength=n_categories)
-    default = int(np.argmax(counts)) if counts.size else 0
-    n_default = np.asarray(counts[default] if counts.size else 0)
-    nothing = np.zeros(0, dtype=np.int64)
-    if not is_stored_sparse(values.size, n_default, np.asarray(low.size), max_bins):
-        return _Column(low, high, False, nothing, nothing, default)
+def _list_column(
+    values: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64], default: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """List the rows with another code than the default, and their codes; MISSING_U32 is NaN."""
     rows = np.flatnonzero(~((values >= low[default]) & (values <= high[default])))
-    return _Column(low, high, True, rows, look_up_codes(values[rows], high), default)
-
-
-def _find_bins(
-    ordered: NDArray[Any], max_bins: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Give the smallest and the largest value of each bin, and how many values it has."""
-    if ordered.size == 0:
-        return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
-    if max_bins is not None and ordered.size > max_bins:
-        # Without frequent values and ties at the quantiles there is nothing to weigh up.
-        starts, stops = _quantile_bounds(ordered.size, max_bins)
-        width = ordered.size // max_bins
-        if (ordered[stops[:-1] - 1] != ordered[stops[:-1]]).all() and (
-            ordered[width:] != ordered[:-width]
-        ).all():
-            return _as_bins(ordered[starts], ordered[stops - 1], stops - starts)
-    first = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
-    ends = cut_into_bins(np.diff(first, append=ordered.size), max_bins)
-    begins = np.concatenate([[0], ends[:-1]])
-    counts = np.diff(first[begins], append=ordered.size)
-    return _as_bins(ordered[first[begins]], ordered[first[ends - 1]], counts)
-
-
-@lru_cache(maxsize=8)
-def _quantile_bounds(n_values: int, n_bins: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the first value of each bin and the one after its last, for bins of equal counts."""
-    bounds = np.arange(n_bins + 1) * n_values // n_bins
-    return bounds[:-1], bounds[1:]
-
-
-def _as_bins(
-    low: NDArray[Any], high: NDArray[Any], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    return low.astype(np.float64) + 0.0, high.astype(np.float64) + 0.0, counts  # -0.0 is 0.0
-
-
-def look_up_codes(values: NDArray[Any], bin_high: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Find the first bin whose largest value is not below each value; MISSING_U32 where NaN."""
-    codes = np.searchsorted(bin_high.astype(values.dtype), values).astype(np.uint32)
-    codes[np.isnan(values)] = MISSING_U32
-    return codes
+    codes = np.searchsorted(high.astype(values.dtype), values[rows]).astype(np.uint32)
+    codes[np.isnan(values[rows])] = MISSING_U32
+    return rows, codes

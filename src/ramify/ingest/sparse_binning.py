@@ -29,7 +29,6 @@ from ramify.ingest.binned import (
     settle_lists,
     tile_columns,
 )
-from ramify.ingest.quantiles import cut_into_bins
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -223,7 +222,8 @@ def _cut_features(
     if max_bins is not None:
         for f in np.flatnonzero((n_distinct > max_bins) & (categories == NUMERIC)):
             values = slice(offsets[f], offsets[f + 1])
-            ends = cut_into_bins(distinct.count[values], max_bins)
+            ends = np.empty(max_bins, dtype=np.int64)
+            _core.cut_into_bins(distinct.count[values], ends)
             local_bin[values] = np.searchsorted(ends, np.arange(n_distinct[f]), side="right")
             n_bins[f] = ends.size
     return local_bin, n_bins

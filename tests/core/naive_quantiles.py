@@ -1,4 +1,4 @@
-"""Cut the distinct values of one feature into bins."""
+"""The naive reference of `_core.cut_into_bins` and `_core.cut_columns`."""
 
 from __future__ import annotations
 
@@ -80,3 +80,13 @@ def _cut_around_frequent(
         ends.append(end)
         start = end
     return np.array(ends)
+
+
+def cut_column(values: NDArray[np.float64], max_bins: int | None) -> tuple[NDArray, ...]:
+    """Give the smallest and the largest value of each bin, and how many values it has."""
+    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    if distinct.size == 0:
+        return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
+    ends = cut_into_bins(counts, max_bins)
+    begins = np.concatenate([[0], ends[:-1]])
+    return distinct[begins], distinct[ends - 1], np.add.reduceat(counts, begins)
