@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.versus.machine import machine_facts
+from benchmarks.versus.machine import machine_facts, use_instruction_set
 from benchmarks.versus.methods import Method, methods_of
 from benchmarks.versus.names import pick
 from benchmarks.versus.problems import PROBLEMS
@@ -35,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         cases, methods = _cases(options), _methods(options)
         targets = _targets(options)
+        if options.instruction_set is not None:
+            use_instruction_set(options.instruction_set)
     except ValueError as error:
         parser.error(str(error))
     try:
@@ -77,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--reference", metavar="METHOD", help="what ratios refer to; default: the quickest rival"
+    )
+    parser.add_argument(
+        "--instruction-set",
+        choices=("baseline", "avx2", "avx512"),
+        help="of ramify's kernels; default: the best that this processor has",
     )
     parser.add_argument(
         "--out",
@@ -150,7 +157,12 @@ def _run(
             progress.update(bar, description=text, completed=next(n_begun))
 
         return run(
-            cases, methods, repeats=options.repeats, timeout=options.timeout, on_start=on_start
+            cases,
+            methods,
+            repeats=options.repeats,
+            timeout=options.timeout,
+            on_start=on_start,
+            instruction_set=options.instruction_set,
         )
 
 

@@ -33,6 +33,17 @@ def machine_facts(packages: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def use_instruction_set(name: str) -> None:
+    """Let ramify's kernels of this process be those of an instruction set."""
+    from ramify import _core
+
+    if not _core.use_instruction_set(name):
+        raise ValueError(
+            f"--instruction-set must be one that this processor has; got {name!r}, and the best "
+            f"here is {_core.instruction_set()!r}."
+        )
+
+
 def _cpu_model() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -66,6 +66,7 @@ def run(
     repeats: int,
     timeout: float,
     on_start: Callable[[Case, str, int], None],
+    instruction_set: str | None = None,
 ) -> list[Measurement]:
     """Measure all methods on all cases.
 
@@ -79,6 +80,8 @@ def run(
         Seconds after which a measurement is cut off, and the method not tried again on that case.
     on_start : callable
         Told the case, the method and the draw before each measurement.
+    instruction_set : str, optional
+        That of ramify's kernels; the best if not given.
 
     Returns
     -------
@@ -97,7 +100,9 @@ def run(
                         if not method.applies(case) or (case, method.name) in given_up:
                             continue
                         on_start(case, method.name, draw)
-                        measured = measure_apart(method, case, draw, data, timeout)
+                        measured = measure_apart(
+                            method, case, draw, data, timeout, instruction_set
+                        )
                         measurements.append(measured)
                         if measured.cost is None:
                             given_up.add((case, method.name))
@@ -105,7 +110,12 @@ def run(
 
 
 def measure_apart(
-    method: Method, case: Case, draw: int, data: Path, timeout: float
+    method: Method,
+    case: Case,
+    draw: int,
+    data: Path,
+    timeout: float,
+    instruction_set: str | None = None,
 ) -> Measurement:
     """Measure one method on one case in a process of its own."""
     answer = data.with_name("answer.json")
@@ -114,6 +124,7 @@ def measure_apart(
         "do": "measure",
         "case": asdict(case),
         "method": method.name,
+        "instruction_set": instruction_set,
         "data": str(data),
         "answer": str(answer),
     }

@@ -19,6 +19,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from benchmarks.versus.machine import use_instruction_set
 from benchmarks.versus.memory import peak, restart_peak
 from benchmarks.versus.methods import Method, methods_of
 from benchmarks.versus.problems import PROBLEMS, Split
@@ -110,6 +111,8 @@ def main(request: dict[str, Any]) -> None:
         return
     case = Case(**request["case"])
     method = methods_of(case.task)[request["method"]]
+    if method.is_ours and request["instruction_set"] is not None:
+        use_instruction_set(request["instruction_set"])
     cost = measure(method, case, joblib.load(request["data"]))
     Path(request["answer"]).write_text(json.dumps(asdict(cost)))
 

@@ -27,7 +27,7 @@ LearntRules learn(const Columns& columns, const Matrix<int8_t>& labels, OutMatri
                   const Vector<uint64_t>& seeds, double learning_rate, bool bootstrap,
                   const RuleParams& params) {
     RuleTraining training;
-    training.scores = scores_of(labels, scores, values);
+    training.scores = scores_of(labels, scores, values, coupling.has_value());
     training.n_rows = length(scores);
     const BinnedView& binned = columns.get().binned();
     require(training.n_rows == binned.n_rows, "scores must have a row per row of X");

@@ -41,18 +41,18 @@ double head_of(const Matrix<double>& values, int64_t n_outputs,
 }
 
 void add_to_scores(const Matrix<int8_t>& labels, OutMatrix<double> scores,
-                   OutMatrix<double> values, bool is_examplewise, const Vector<int32_t>& rows,
-                   const std::optional<Vector<int32_t>>& outputs, const Vector<double>& head,
-                   int n_threads) {
+                   OutMatrix<double> values, bool is_examplewise, bool is_current,
+                   const Vector<int32_t>& rows, const std::optional<Vector<int32_t>>& outputs,
+                   const Vector<double>& head, int n_threads) {
     require_threads(n_threads);
-    const RuleScores to = scores_of(labels, scores, values);
+    const RuleScores to = scores_of(labels, scores, values, is_examplewise);
     const int64_t n_outputs = to.n_outputs;
     require_range(rows, 0, length(scores), "rows");
     if (outputs) require_range(*outputs, 0, n_outputs, "outputs");
     require_length(head, outputs ? length(*outputs) : n_outputs, "head");
     without_gil([&](Interrupt& interrupt) {
         ThreadTeam team(n_threads, interrupt);
-        add_head(to, is_examplewise, rows.data(), length(rows),
+        add_head(to, is_examplewise, is_current, rows.data(), length(rows),
                  outputs ? outputs->data() : nullptr, static_cast<int32_t>(length(head)),
                  head.data(), team);
     });
@@ -169,11 +169,12 @@ void init_rules(nb::module_& module) {
         nb::arg("coupling").noconvert().none(), nb::arg("rows").noconvert(),
         nb::arg("outputs").noconvert().none(), nb::arg("params"), nb::arg("head").noconvert(),
         "Find the scores that minimise the objective over the given rows; return their gain.");
-    module.def(
-        "add_head", &add_to_scores, nb::arg("labels").noconvert(), nb::arg("scores").noconvert(),
-        nb::arg("statistics").noconvert(), nb::arg("is_examplewise"), nb::arg("rows").noconvert(),
-        nb::arg("outputs").noconvert().none(), nb::arg("head").noconvert(), nb::arg("n_threads"),
-        "Add a head to scores, and bring the statistics of a logistic loss up to date.");
+    module.def("add_head", &add_to_scores, nb::arg("labels").noconvert(),
+               nb::arg("scores").noconvert(), nb::arg("statistics").noconvert(),
+               nb::arg("is_examplewise"), nb::arg("is_current"), nb::arg("rows").noconvert(),
+               nb::arg("outputs").noconvert().none(), nb::arg("head").noconvert(),
+               nb::arg("n_threads"),
+               "Add a head to scores, and bring the statistics of a logistic loss up to date.");
     module.def("add_rule_scores", &add_scores, nb::arg("body_offsets").noconvert(),
                nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
                nb::arg("value").noconvert(), nb::arg("head_offsets").noconvert(),

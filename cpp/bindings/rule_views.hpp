@@ -10,7 +10,8 @@
 
 namespace ramify::bindings {
 
-// `statistics` has a row per row: the gradient and the diagonal, each padded.
+// `statistics` has a row per row: the gradient and the diagonal, each padded, or the gradient of
+// the logistic loss of each label alone.
 inline RuleStatistics view_of(const Matrix<double>& statistics, int64_t n_outputs,
                               const std::optional<Vector<double>>& coupling) {
     RuleStatistics view;
@@ -18,8 +19,12 @@ inline RuleStatistics view_of(const Matrix<double>& statistics, int64_t n_output
     require(n_outputs >= 1 && n_outputs < INT32_MAX - 16, "there must be at least one output");
     view.n_outputs = static_cast<int32_t>(n_outputs);
     view.block = padded(n_outputs);
-    require(static_cast<int64_t>(statistics.shape(1)) == 2 * view.block,
-            "statistics must have twice the padded number of outputs as columns");
+    const int64_t width = static_cast<int64_t>(statistics.shape(1));
+    view.is_logistic = width == view.block;
+    require(width == view.row_width(),
+            "statistics must have once or twice the padded number of outputs as columns");
+    require(!(view.is_logistic && coupling),
+            "statistics of outputs that depend on each other must have diagonals");
     view.values = statistics.data();
     if (coupling) {
         require_length(*coupling, view.n_rows, "coupling");
@@ -59,15 +64,16 @@ class Columns {
     RuleColumns columns_;
 };
 
-// Labels, scores and statistics of a logistic loss.
+// Labels, scores and statistics of a logistic loss: of whole rows, or of each label.
 inline RuleScores scores_of(const Matrix<int8_t>& labels, OutMatrix<double>& scores,
-                            OutMatrix<double>& values) {
+                            OutMatrix<double>& values, bool is_examplewise) {
     const int64_t n_rows = length(scores), n_outputs = static_cast<int64_t>(scores.shape(1));
     require(length(labels) == n_rows && static_cast<int64_t>(labels.shape(1)) == n_outputs,
             "labels must have the shape of scores");
-    require(
-        length(values) == n_rows && static_cast<int64_t>(values.shape(1)) == 2 * padded(n_outputs),
-        "statistics must have twice the padded number of outputs as columns");
+    const int64_t width = (is_examplewise ? 2 : 1) * padded(n_outputs);
+    require(length(values) == n_rows && static_cast<int64_t>(values.shape(1)) == width,
+            "statistics must have the padded number of outputs as columns, or twice as many for "
+            "the loss of whole rows");
     return {labels.data(), scores.data(), values.data(), static_cast<int32_t>(n_outputs)};
 }
 

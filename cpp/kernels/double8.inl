@@ -17,6 +17,8 @@ inline double8 load8(const double* from) {
 }
 inline void store8(double* to, double8 v) { std::memcpy(to, &v, sizeof v); }
 inline double8 choose(long8 mask, double8 yes, double8 no) { return mask ? yes : no; }
+inline double8 abs8(double8 v) { return (double8)((long8)v & INT64_MAX); }
+inline bool is_any(long8 mask) { return _mm512_movepi64_mask((__m512i)mask) != 0; }
 
 // Numbers of two vectors: those at even or odd places in turns, ...
 inline double8 evens_of(double8 a, double8 b) {
@@ -45,6 +47,7 @@ inline double8 highs_of(double8 a, double8 b) {
 struct Mask8 {
     long4 low, high;
     friend inline Mask8 operator&(Mask8 a, Mask8 b) { return {a.low & b.low, a.high & b.high}; }
+    friend inline Mask8 operator|(Mask8 a, Mask8 b) { return {a.low | b.low, a.high | b.high}; }
 };
 
 struct double8 {
@@ -94,6 +97,13 @@ inline double8 load8(const double* from) {
 inline void store8(double* to, double8 v) {
     std::memcpy(to, &v.low, sizeof v.low);
     std::memcpy(to + 4, &v.high, sizeof v.high);
+}
+inline double8 abs8(double8 v) {
+    return {(double4)((long4)v.low & INT64_MAX), (double4)((long4)v.high & INT64_MAX)};
+}
+inline bool is_any(Mask8 mask) {
+    const long4 some = mask.low | mask.high;
+    return (some[0] | some[1] | some[2] | some[3]) != 0;
 }
 inline double8 choose(Mask8 mask, double8 yes, double8 no) {
     return {mask.low ? yes.low : no.low, mask.high ? yes.high : no.high};

@@ -105,26 +105,33 @@ inline double2 both_of(double8 a, double8 b) {
 }
 
 // Sums in registers, or in memory where Blocks is 0.
-template <int Blocks, bool Largest, bool HasL1>
+template <int Blocks, bool Logistic, bool Largest, bool HasL1>
 double scan_gains_of(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
                      int64_t n, int64_t step, double* gains) {
-    const int64_t block = padded(scan.n_outputs), width = 2 * block;
+    const int64_t block = padded(scan.n_outputs), width = Logistic ? block : 2 * block;
     constexpr int kKept = Blocks > 0 ? 2 * Blocks : 1;
     const int blocks = Blocks > 0 ? Blocks : static_cast<int>(block / kSystems);
     const bool drawn = scan.draws != nullptr;
     double8 kept[kKept] = {};
     double2 most = {};
-    if (Blocks == 0) std::memset(scan.sums, 0, width * sizeof(double));
+    if (Blocks == 0) std::memset(scan.sums, 0, 2 * block * sizeof(double));
     const double8 l2 = all8(scan.penalty.l2), l1 = all8(scan.penalty.l1);
     for (int64_t i = 0; i < n; ++i, offsets += step) {
         const int64_t begin = offsets[0], end = offsets[1];
         if (Blocks == 0) {
-            add_rows(scan.values, width, positions + begin, end - begin, scan.draws, scan.sums);
+            (Logistic ? add_logistic_rows : add_rows)(scan.values, width, positions + begin,
+                                                      end - begin, scan.draws, scan.sums);
         } else {
             for (int64_t r = begin; r < end; ++r) {
                 const double* row = scan.values + positions[r] * width;
                 const double8 times = all8(drawn ? scan.draws[positions[r]] : 1.0);
-                for (int v = 0; v < kKept; ++v) kept[v] += load8(row + v * kSystems) * times;
+                for (int v = 0; Logistic && v < Blocks; ++v) {
+                    const double8 g = load8(row + v * kSystems);
+                    kept[v] += g * times;
+                    kept[v + Blocks] += logistic_curvature(g) * times;
+                }
+                for (int v = 0; !Logistic && v < kKept; ++v)
+                    kept[v] += load8(row + v * kSystems) * times;
             }
         }
         double8 here = all8(0.0), there = here;
@@ -147,28 +154,41 @@ double scan_gains_of(const GainScan& scan, const int32_t* positions, const int64
     return most[0] > most[1] ? most[0] : most[1];
 }
 
-template <bool Largest, bool HasL1>
+template <bool Logistic, bool Largest, bool HasL1>
 double scan_gains_by(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
                      int64_t n, int64_t step, double* gains) {
     switch (padded(scan.n_outputs) / kSystems) {
         case 1:
-            return scan_gains_of<1, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+            return scan_gains_of<1, Logistic, Largest, HasL1>(scan, positions, offsets, n, step,
+                                                              gains);
         case 2:
-            return scan_gains_of<2, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+            return scan_gains_of<2, Logistic, Largest, HasL1>(scan, positions, offsets, n, step,
+                                                              gains);
         case 3:
-            return scan_gains_of<3, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+            return scan_gains_of<3, Logistic, Largest, HasL1>(scan, positions, offsets, n, step,
+                                                              gains);
         default:
-            return scan_gains_of<0, Largest, HasL1>(scan, positions, offsets, n, step, gains);
+            return scan_gains_of<0, Logistic, Largest, HasL1>(scan, positions, offsets, n, step,
+                                                              gains);
     }
+}
+
+template <bool Logistic>
+double scan_gains_with(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
+                       int64_t n, int64_t step, bool largest, double* gains) {
+    const bool has_l1 = scan.penalty.l1 > 0.0;
+    auto* const by = largest  ? (has_l1 ? &scan_gains_by<Logistic, true, true>
+                                        : &scan_gains_by<Logistic, true, false>)
+                     : has_l1 ? &scan_gains_by<Logistic, false, true>
+                              : &scan_gains_by<Logistic, false, false>;
+    return by(scan, positions, offsets, n, step, gains);
 }
 
 double scan_gains(const GainScan& scan, const int32_t* positions, const int64_t* offsets,
                   int64_t n, int64_t step, bool largest, double* gains) {
-    const bool has_l1 = scan.penalty.l1 > 0.0;
-    auto* const by = largest  ? (has_l1 ? &scan_gains_by<true, true> : &scan_gains_by<true, false>)
-                     : has_l1 ? &scan_gains_by<false, true>
-                              : &scan_gains_by<false, false>;
-    return by(scan, positions, offsets, n, step, gains);
+    return scan.is_logistic
+               ? scan_gains_with<true>(scan, positions, offsets, n, step, largest, gains)
+               : scan_gains_with<false>(scan, positions, offsets, n, step, largest, gains);
 }
 
 template <bool Complement>

@@ -18,7 +18,7 @@ constexpr double kSingular = 1e-10;
 #include "double8.inl"
 #include "rule_lists.inl"
 #include "rule_row_sums.inl"
-// uses add_rows
+// uses add_rows and add_logistic_rows
 #include "rule_gains.inl"
 #include "rule_statistics.inl"
 #include "rule_systems.inl"
@@ -27,6 +27,7 @@ constexpr double kSingular = 1e-10;
 
 const RuleKernels& rule_kernels() {
     static const RuleKernels table = {add_rows,
+                                      add_logistic_rows,
                                       list_drawn,
                                       find_places,
                                       keep_placed,
@@ -50,7 +51,8 @@ const RuleKernels& rule_kernels() {
                                       start_gradients,
                                       next_direction,
                                       step_along,
-                                      logistic_statistics,
+                                      logistic_gradient,
+                                      move_logistic,
                                       examplewise_statistics,
                                       solve};
     return table;

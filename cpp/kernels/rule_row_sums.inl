@@ -51,6 +51,68 @@ void add_rows(const double* values, int64_t width, const int32_t* positions, int
                      : add_all_rows<true>(values, width, positions, n, draws, sums);
 }
 
+// Second derivatives of the logistic loss, given the first ones.
+inline double8 logistic_curvature(double8 g) { return abs8(g) - g * g; }
+
+template <int Vectors, bool Drawn>
+void add_logistic_of(const double* values, int64_t block, const int32_t* positions, int64_t n,
+                     const int32_t* draws, double* sums) {
+    double8 g_sum[Vectors], h_sum[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+        g_sum[v] = load8(sums + v * kSystems);
+        h_sum[v] = load8(sums + block + v * kSystems);
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        const double* row = values + positions[i] * block;
+        const double8 times = all8(Drawn ? draws[positions[i]] : 1.0);
+        for (int v = 0; v < Vectors; ++v) {
+            const double8 g = load8(row + v * kSystems), h = logistic_curvature(g);
+            g_sum[v] += Drawn ? g * times : g;
+            h_sum[v] += Drawn ? h * times : h;
+        }
+    }
+    for (int v = 0; v < Vectors; ++v) {
+        store8(sums + v * kSystems, g_sum[v]);
+        store8(sums + block + v * kSystems, h_sum[v]);
+    }
+}
+
+// Gradients whose two sums registers hold, in vectors.
+#ifdef __AVX512F__
+constexpr int kMostLogistic = 8;
+#else
+constexpr int kMostLogistic = 3;
+#endif
+
+template <int Vectors, bool Drawn>
+void add_last_logistic(const double* values, int64_t block, int64_t n_vectors,
+                       const int32_t* positions, int64_t n, const int32_t* draws, double* sums) {
+    if constexpr (Vectors > 0) {
+        if (n_vectors == Vectors)
+            add_logistic_of<Vectors, Drawn>(values, block, positions, n, draws, sums);
+        else
+            add_last_logistic<Vectors - 1, Drawn>(values, block, n_vectors, positions, n, draws,
+                                                  sums);
+    }
+}
+
+template <bool Drawn>
+void add_all_logistic(const double* values, int64_t block, const int32_t* positions, int64_t n,
+                      const int32_t* draws, double* sums) {
+    constexpr int64_t kMost = kMostLogistic * kSystems;
+    int64_t at = 0;
+    for (; at + kMost < block; at += kMost)
+        add_logistic_of<kMostLogistic, Drawn>(values + at, block, positions, n, draws, sums + at);
+    add_last_logistic<kMostLogistic, Drawn>(values + at, block, (block - at) / kSystems, positions,
+                                            n, draws, sums + at);
+}
+
+void add_logistic_rows(const double* values, int64_t block, const int32_t* positions, int64_t n,
+                       const int32_t* draws, double* sums) {
+    draws == nullptr ? add_all_logistic<false>(values, block, positions, n, draws, sums)
+                     : add_all_logistic<true>(values, block, positions, n, draws, sums);
+}
+
 // Lines of tiles side by side whose sums are as many as registers hold.
 #ifdef __AVX512F__
 constexpr int kTileLines = 8, kMostTiles = 2;

@@ -158,7 +158,7 @@ inline void invert(double8 (&x)[Vectors]) {
 // The first n labels, in so many vectors.
 template <int Vectors>
 inline void logistic_of(const int8_t* labels, double* scores, const double* added, int64_t n,
-                        double* gradient, double* diagonal) {
+                        double* gradient) {
     auto count = [n](int v) { return v + 1 < Vectors ? kSystems : n - v * kSystems; };
     double8 y[Vectors], share[Vectors];
     for (int v = 0; v < Vectors; ++v) {
@@ -173,27 +173,54 @@ inline void logistic_of(const int8_t* labels, double* scores, const double* adde
     for (int v = 0; v < Vectors; ++v) {
         const int64_t k = v * kSystems;
         store_some(gradient + k, -y[v] * share[v], count(v));
-        store_some(diagonal + k, share[v] * (all8(1.0) - share[v]), count(v));
     }
 }
 
-// -y s and s (1 - s), with s the probability of the other label.
-void logistic_statistics(const int8_t* labels, double* scores, const double* added, int64_t n,
-                         double* gradient, double* diagonal) {
+// -y s, with s the probability of the other label.
+void logistic_gradient(const int8_t* labels, double* scores, const double* added, int64_t n,
+                       double* gradient) {
     constexpr int kTogether = 4;
     for (; n > kTogether * kSystems; n -= kTogether * kSystems) {
-        logistic_of<kTogether>(labels, scores, added, kTogether * kSystems, gradient, diagonal);
+        logistic_of<kTogether>(labels, scores, added, kTogether * kSystems, gradient);
         labels += kTogether * kSystems;
         scores += kTogether * kSystems;
         if (added != nullptr) added += kTogether * kSystems;
         gradient += kTogether * kSystems;
-        diagonal += kTogether * kSystems;
     }
     auto* const last = n > 3 * kSystems   ? &logistic_of<4>
                        : n > 2 * kSystems ? &logistic_of<3>
                        : n > kSystems     ? &logistic_of<2>
                                           : &logistic_of<1>;
-    if (n > 0) last(labels, scores, added, n, gradient, diagonal);
+    if (n > 0) last(labels, scores, added, n, gradient);
+}
+
+// Where |g| is nearly 1 little is left of 1 - |g|, and where it is tiny the next might vanish:
+// such derivatives are computed from the scores. Others are off by the last bits each time, as the
+// scores are, too.
+constexpr double kMostShare = 15.0 / 16, kLeastShare = 1e-100;
+
+void move_logistic(const LogisticMove& move, int64_t n, double* scores, double* gradient) {
+    const double8 one = all8(1.0), zero = all8(0.0);
+    for (int64_t k = 0; k < n; k += kSystems) {
+        const int64_t count = n - k < kSystems ? n - k : kSystems;
+        const double8 g = load8(gradient + k), share = abs8(g);
+        add_some(scores + k, move.added + k, count);
+        // The label is 1 where g is negative. The padding is 0 and stays so.
+        const double8 factor = choose(g < zero, load8(move.raised + k), load8(move.lowered + k));
+        double8 next[1] = {share + (one - share) * factor};
+        invert(next);
+        next[0] = next[0] * g;
+        const auto is_rough =
+            (share > all8(kMostShare)) | ((share < all8(kLeastShare)) & (share > zero));
+        if (is_any(is_rough)) {
+            int8_t labels[kSystems];
+            double exact[kSystems] = {};
+            for (int i = 0; i < kSystems; ++i) labels[i] = gradient[k + i] < 0.0 ? 1 : -1;
+            logistic_of<1>(labels, scores + k, nullptr, count, exact);
+            next[0] = choose(is_rough, load8(exact), next[0]);
+        }
+        store8(gradient + k, next[0]);
+    }
 }
 
 // -y s and s, with s the share of each label in 1 + sum exp(-y p).

@@ -11,19 +11,25 @@ RuleColumns::RuleColumns(const BinnedView& binned) : binned_(binned), slot_(binn
     offsets_.assign(binned.n_sparse + 1, 0);
     if (binned.n_sparse == 0) return;
     const int64_t n_listed = binned.sparse_indptr[binned.n_rows];
-    for (int64_t e = 0; e < n_listed; ++e) ++offsets_[binned.sparse_slot[e] + 1];
+    const int32_t* slots = binned.sparse_slot;
+    int64_t* counts = offsets_.data() + 1;
+    for (int64_t e = 0; e < n_listed; ++e) ++counts[slots[e]];
     for (int32_t s = 0; s < binned.n_sparse; ++s) offsets_[s + 1] += offsets_[s];
     rows_.resize(n_listed);
-    std::vector<int64_t> next(offsets_.begin(), offsets_.end() - 1);
+    std::vector<int64_t> next_of_slot(offsets_.begin(), offsets_.end() - 1);
     const bool has_codes =
         std::any_of(binned.sparse_features, binned.sparse_features + binned.n_sparse,
                     [&](int32_t feature) { return !binned.is_two_valued[feature]; });
     if (has_codes) codes_.resize(n_listed);
+    int64_t* next = next_of_slot.data();
+    int32_t* rows = rows_.data();
+    uint32_t* codes = codes_.data();
     for (int64_t row = 0; row < binned.n_rows; ++row)
-        for (int64_t e = binned.sparse_indptr[row]; e < binned.sparse_indptr[row + 1]; ++e) {
-            const int64_t at = next[binned.sparse_slot[e]]++;
-            rows_[at] = static_cast<int32_t>(row);
-            if (has_codes) codes_[at] = binned.sparse_code[e];
+        for (int64_t e = binned.sparse_indptr[row], end = binned.sparse_indptr[row + 1]; e < end;
+             ++e) {
+            const int64_t at = next[slots[e]]++;
+            rows[at] = static_cast<int32_t>(row);
+            if (has_codes) codes[at] = binned.sparse_code[e];
         }
 }
 
@@ -58,8 +64,9 @@ void RuleColumns::filter(const RuleCondition& condition, std::vector<int32_t>& r
 
 // Conditions on sparse features only visit what is listed: `passed` counts those that a row must
 // be listed for, and a row that fails another is marked -1.
-std::vector<int32_t> RuleColumns::covered(const std::vector<RuleCondition>& conditions) const {
-    std::vector<int32_t> marks(binned_.n_rows, 0);
+void RuleColumns::find_covered(const std::vector<RuleCondition>& conditions,
+                               std::vector<int32_t>& marks, std::vector<int32_t>& rows) const {
+    marks.assign(binned_.n_rows, 0);
     int32_t passed = 0;
     for (const RuleCondition& condition : conditions) {
         if (!is_sparse(condition.feature)) continue;
@@ -73,7 +80,7 @@ std::vector<int32_t> RuleColumns::covered(const std::vector<RuleCondition>& cond
         });
         passed += needs_listing;
     }
-    std::vector<int32_t> rows(binned_.n_rows);
+    rows.resize(binned_.n_rows);
     size_t n = 0;
     for (int64_t row = 0; row < binned_.n_rows; ++row) {
         rows[n] = static_cast<int32_t>(row);
@@ -82,7 +89,6 @@ std::vector<int32_t> RuleColumns::covered(const std::vector<RuleCondition>& cond
     rows.resize(n);
     for (const RuleCondition& condition : conditions)
         if (!is_sparse(condition.feature)) filter(condition, rows);
-    return rows;
 }
 
 }  // namespace ramify

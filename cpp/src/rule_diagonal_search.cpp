@@ -65,10 +65,7 @@ class DiagonalScorer {
     }
 
     void clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
-    void add(const int32_t* positions, int64_t n) {
-        kernels_.add_rows(rows_.values, rows_.row_width(), positions, n, rows_.draws,
-                          sums_.data());
-    }
+    void add(const int32_t* positions, int64_t n) { rows_.add(positions, n, sums_.data()); }
     // Gains of complete and single-output heads are found up to a small error first, and exactly
     // where they may be the largest. Other heads choose their outputs at every cut.
     void scan(const FeatureGroups& groups, int32_t first, int32_t n, int32_t step, int64_t known) {
@@ -76,8 +73,8 @@ class DiagonalScorer {
         if (chooses_ && !is_single) return scan_cuts(groups, first, n, step, known, *this);
         if (n <= 0) return;
         if (static_cast<int64_t>(cut_gains_.size()) < 2 * n) cut_gains_.resize(2 * n);
-        const GainScan scan{rows_.n_outputs,   rows_.values,        rows_.draws, total_,
-                            rows_.dust.data(), penalty_of(params_), sums_.data()};
+        const GainScan scan{rows_.n_outputs, rows_.is_logistic, rows_.values,        rows_.draws,
+                            total_,          rows_.dust.data(), penalty_of(params_), sums_.data()};
         double largest =
             kernels_.scan_gains(scan, groups.positions.data(), groups.offsets.data() + first, n,
                                 step, is_single, cut_gains_.data());

@@ -29,14 +29,14 @@ void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condit
         });
     } else {
         // Only rows that are listed can be kept.
-        std::vector<int32_t> kept;
+        kept.clear();
         columns.for_listed(feature, [&](int32_t row, uint32_t code) {
             if (place[row] >= 0 && RuleColumns::satisfies(condition, code)) kept.push_back(row);
         });
-        std::vector<int32_t> kept_places(kept.size());
-        for (size_t i = 0; i < kept.size(); ++i) kept_places[i] = place[kept[i]];
+        kept_numbers.resize(kept.size());  // their places
+        for (size_t i = 0; i < kept.size(); ++i) kept_numbers[i] = place[kept[i]];
         for (int32_t row : rows) place[row] = -1;
-        for (size_t i = 0; i < kept.size(); ++i) place[kept[i]] = kept_places[i];
+        for (size_t i = 0; i < kept.size(); ++i) place[kept[i]] = kept_numbers[i];
     }
     const int64_t n_kept =
         rule_kernels().keep_placed(place.data(), n, rows.data(), positions.data(), removed.data());
@@ -46,12 +46,12 @@ void CoveredRows::filter(const RuleColumns& columns, const RuleCondition& condit
 }
 
 void CoveredRows::renumber() {
-    std::vector<int32_t> kept_draws(rows.size());
+    kept_numbers.resize(rows.size());  // their draws
     for (size_t i = 0; i < rows.size(); ++i) {
-        kept_draws[i] = draws[positions[i]];
+        kept_numbers[i] = draws[positions[i]];
         positions[i] = place[rows[i]] = static_cast<int32_t>(i);
     }
-    draws = std::move(kept_draws);
+    draws.swap(kept_numbers);
 }
 
 void FeatureGroups::find(const RuleColumns& columns, int32_t feature, const CoveredRows& covered) {

@@ -1,5 +1,6 @@
 // Alg. 2 of paper 002: the scores that minimise the objective over the rows a rule covers; and
 // what they change.
+#include <cmath>
 #include <numeric>
 
 #include "rule_search.hpp"
@@ -92,8 +93,9 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
     const bool is_plain = statistics.coupling == nullptr && outputs == nullptr;
     if (is_plain) {
         AlignedVector<double> sums(2 * statistics.block, 0.0);
-        rule_kernels().add_rows(statistics.values, 2 * statistics.block, rows, n_rows, nullptr,
-                                sums.data());
+        const RuleKernels& kernels = rule_kernels();
+        (statistics.is_logistic ? kernels.add_logistic_rows : kernels.add_rows)(
+            statistics.values, statistics.row_width(), rows, n_rows, nullptr, sums.data());
         for (int32_t k = 0; k < n_head; ++k) {
             gradient[k] = sums[k];
             curvature[k] += sums[statistics.block + k];
@@ -104,22 +106,21 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
         // Two sums each, so that none waits for the row before.
         double g[2] = {}, h[2] = {};
         for (int64_t i = 0; i < n_rows; ++i) {
-            const double* row = statistics.gradient(rows[i]) + outputs[0];
-            g[i & 1] += row[0];
-            h[i & 1] += row[statistics.block];
+            g[i & 1] += statistics.gradient(rows[i])[outputs[0]];
+            h[i & 1] += statistics.curvature(rows[i], outputs[0]);
         }
         gradient[0] = g[0] + g[1];
         curvature[0] += h[0] + h[1];
     }
     for (int64_t i = 0; !is_plain && !is_one && i < n_rows; ++i) {
         const double* gradients = statistics.gradient(rows[i]);
-        const double* diagonals = statistics.diagonal(rows[i]);
         const double coupling =
             statistics.coupling == nullptr ? 0.0 : statistics.coupling[rows[i]];
         for (int32_t k = 0; k < n_head; ++k) {
-            const double g = gradients[output_of(outputs, k)];
+            const int32_t output = output_of(outputs, k);
+            const double g = gradients[output];
             gradient[k] += g;
-            curvature[k] += diagonals[output_of(outputs, k)] - coupling * g * g;
+            curvature[k] += statistics.curvature(rows[i], output) - coupling * g * g;
         }
     }
     double gain = 0.0;
@@ -131,43 +132,95 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
     return gain;
 }
 
-// Adds to one output of some rows, whose statistics are then computed side by side.
-static void add_to_output(const RuleScores& to, const int32_t* rows, int64_t n_rows,
-                          int32_t output, double score) {
-    constexpr int64_t kTogether = 64;
+namespace {
+
+// A head and its exponentials, padded.
+struct PaddedHead {
+    AlignedVector<double> added, raised, lowered;
+    bool is_moderate = true;
+
+    PaddedHead(const double* head, int64_t n) {
+        added.assign(padded(n), 0.0);
+        raised.assign(padded(n), 1.0);
+        lowered.assign(padded(n), 1.0);
+        for (int64_t k = 0; k < n; ++k) {
+            is_moderate &= std::fabs(head[k]) <= kMostMove;
+            added[k] = head[k];
+            raised[k] = std::exp(head[k]);
+            lowered[k] = 1.0 / raised[k];
+        }
+    }
+    LogisticMove move() const { return {added.data(), raised.data(), lowered.data()}; }
+};
+
+// Rows whose derivatives by one output are computed side by side.
+constexpr int64_t kTogether = 64;
+
+// The same number as a head of so many outputs.
+struct RepeatedScore {
+    double added[kTogether], raised[kTogether], lowered[kTogether];
+
+    explicit RepeatedScore(double score) {
+        std::fill_n(added, kTogether, score);
+        std::fill_n(raised, kTogether, std::exp(score));
+        std::fill_n(lowered, kTogether, 1.0 / raised[0]);
+    }
+};
+
+// Adds to one output of some rows.
+void add_to_output(const RuleScores& to, bool is_current, const int32_t* rows, int64_t n_rows,
+                   int32_t output, double score) {
+    const bool is_moved = is_current && std::fabs(score) <= kMostMove;
+    const RepeatedScore repeated(is_moved ? score : 0.0);
     int8_t labels[kTogether];
-    double scores[kTogether], gradient[kTogether], diagonal[kTogether];
+    alignas(64) double scores[kTogether], gradient[kTogether];
     const int64_t block = padded(to.n_outputs), n = to.n_outputs;
     for (int64_t first = 0; first < n_rows; first += kTogether) {
         const int64_t count = std::min(kTogether, n_rows - first);
-        for (int64_t i = 0; i < count; ++i) {
-            const int64_t at = rows[first + i] * n + output;
-            labels[i] = to.labels[at];
-            scores[i] = to.scores[at] += score;
+        if (is_moved) {
+            for (int64_t i = 0; i < count; ++i) {
+                scores[i] = to.scores[rows[first + i] * n + output];
+                gradient[i] = to.values[rows[first + i] * block + output];
+            }
+            std::fill(gradient + count, gradient + padded(count), 0.0);
+            const LogisticMove move{repeated.added, repeated.raised, repeated.lowered};
+            rule_kernels().move_logistic(move, count, scores, gradient);
+        } else {
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t at = rows[first + i] * n + output;
+                labels[i] = to.labels[at];
+                scores[i] = to.scores[at] + score;
+            }
+            rule_kernels().logistic_gradient(labels, scores, nullptr, count, gradient);
         }
-        rule_kernels().logistic_statistics(labels, scores, nullptr, count, gradient, diagonal);
         for (int64_t i = 0; i < count; ++i) {
-            double* values = to.values + rows[first + i] * 2 * block + output;
-            values[0] = gradient[i];
-            values[block] = diagonal[i];
+            to.scores[rows[first + i] * n + output] = scores[i];
+            to.values[rows[first + i] * block + output] = gradient[i];
         }
     }
 }
 
-void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
-              const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team) {
+}  // namespace
+
+void add_head(const RuleScores& to, bool is_examplewise, bool is_current, const int32_t* rows,
+              int64_t n_rows, const int32_t* outputs, int32_t n_head, const double* head,
+              ThreadTeam& team) {
     const RuleKernels& kernels = rule_kernels();
     const int64_t block = padded(to.n_outputs), n = to.n_outputs;
+    const bool is_moved = is_current && !is_examplewise && outputs == nullptr;
+    const PaddedHead padded_head(head, is_moved ? n : 0);
     auto add_row = [&](int64_t row) {
         double* scores = to.scores + row * n;
         const int8_t* labels = to.labels + row * n;
-        double* gradient = to.values + row * 2 * block;
+        double* gradient = to.values + row * (is_examplewise ? 2 * block : block);
         for (int32_t k = 0; outputs != nullptr && k < n_head; ++k) scores[outputs[k]] += head[k];
         const double* added = outputs == nullptr ? head : nullptr;
         if (is_examplewise)
             kernels.examplewise_statistics(labels, scores, added, n, gradient, gradient + block);
+        else if (is_moved && padded_head.is_moderate)
+            kernels.move_logistic(padded_head.move(), n, scores, gradient);
         else
-            kernels.logistic_statistics(labels, scores, added, n, gradient, gradient + block);
+            kernels.logistic_gradient(labels, scores, added, n, gradient);
     };
     const int64_t n_touched = outputs == nullptr || is_examplewise ? n : n_head;
     const int64_t n_blocks = (n_rows + kBlockRows - 1) / kBlockRows;
@@ -175,7 +228,7 @@ void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, in
     auto add_block = [&](int64_t b, int) {
         const int64_t first = b * kBlockRows, count = std::min(kBlockRows, n_rows - first);
         for (int32_t k = 0; is_by_output && k < n_head; ++k)
-            add_to_output(to, rows + first, count, outputs[k], head[k]);
+            add_to_output(to, is_current, rows + first, count, outputs[k], head[k]);
         for (int64_t i = first; !is_by_output && i < first + count; ++i) add_row(rows[i]);
     };
     if (n_rows * n_touched >= (is_examplewise ? least_coupled_work(n) : kWorthReading))

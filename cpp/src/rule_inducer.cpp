@@ -65,7 +65,9 @@ class Inducer {
           rows_(memory.rows),
           memories_(memory.threads),
           left_(memory.left.data()),
-          found_(memory.found) {
+          found_(memory.found),
+          marks_(memory.marks),
+          body_rows_(memory.body_rows) {
         covered_.cover(counts, columns.binned().n_rows);
         rows_.solution.clear();
     }
@@ -78,7 +80,7 @@ class Inducer {
             gather();
             rule_.outputs = best_outputs(rows_, params_);
         }
-        rule_.rows = columns_.covered(rule_.conditions);
+        columns_.find_covered(rule_.conditions, marks_, body_rows_);
         return std::move(rule_);
     }
 
@@ -217,6 +219,7 @@ class Inducer {
     std::vector<SearchMemory>& memories_;
     const double* left_;
     std::vector<Refinement>& found_;
+    std::vector<int32_t>&marks_, &body_rows_;
     const AlignedVector<double>* next_total_ = nullptr;  // of what the last refinement covers
     InducedRule rule_;
 };
@@ -235,7 +238,9 @@ InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statis
     std::vector<int32_t> every(statistics.n_rows);
     std::iota(every.begin(), every.end(), 0);
     memory.note_changes(statistics, params, every.data(), statistics.n_rows);
-    return induce_rule(columns, statistics, counts, params, team, memory);
+    InducedRule rule = induce_rule(columns, statistics, counts, params, team, memory);
+    rule.rows = std::move(memory.body_rows);
+    return rule;
 }
 
 }  // namespace ramify

@@ -23,6 +23,7 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
     statistics.n_rows = training.n_rows;
     statistics.n_outputs = scores.n_outputs;
     statistics.block = padded(scores.n_outputs);
+    statistics.is_logistic = !is_examplewise;
     statistics.values = scores.values;
     statistics.coupling = training.coupling;
     std::vector<int32_t> every(training.n_rows), counts(training.n_rows, 1);
@@ -37,7 +38,7 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
             draw_sample(seeds[i], every.data(), training.n_rows, counts.data(), training.n_rows);
         LearntRule& rule = learnt[i];
         rule.body = induce_rule(columns, statistics, counts.data(), params, team, memory);
-        const std::vector<int32_t>& rows = rule.body.rows;
+        const std::vector<int32_t>& rows = memory.body_rows;
         const bool is_complete = rule.body.outputs.empty();
         const int32_t* outputs = is_complete ? nullptr : rule.body.outputs.data();
         const int32_t n_head =
@@ -47,11 +48,10 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
         rule.gain = 0.5 * find_head(statistics, rows.data(), n_covered, outputs, n_head, params,
                                     team, rule.head.data());
         for (double& score : rule.head) score *= training.learning_rate;
-        add_head(scores, is_examplewise, rows.data(), n_covered, outputs, n_head, rule.head.data(),
-                 team);
+        add_head(scores, is_examplewise, true, rows.data(), n_covered, outputs, n_head,
+                 rule.head.data(), team);
         memory.note_changes(statistics, params, rows.data(), n_covered);
         rule.coverage = n_covered;
-        std::vector<int32_t>().swap(rule.body.rows);
     }
     return learnt;
 }

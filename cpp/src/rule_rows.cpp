@@ -75,6 +75,7 @@ void set_penalties(const RuleParams& params, const std::vector<int32_t>& bins, S
 }  // namespace
 
 double* SearchRows::own_values(int64_t n) {
+    is_logistic = false;
     const size_t size = static_cast<size_t>(n * row_width());
     if (gathered_.size() < size) gathered_.resize(size);
     values = gathered_.data();
@@ -83,6 +84,7 @@ double* SearchRows::own_values(int64_t n) {
 }
 
 double* SearchRows::own_single(int64_t n) {
+    is_logistic = false;
     const size_t size = static_cast<size_t>(n * row_width());
     if (single_.size() < size) single_.assign(size, 0.0);
     values = single_.data();
@@ -99,6 +101,7 @@ double* SearchRows::own_left(int64_t n) {
 void SearchRows::refer(const RuleStatistics& statistics, const CoveredRows& covered) {
     n_outputs = statistics.n_outputs;
     is_coupled = has_bounds = false;
+    is_logistic = statistics.is_logistic;
     values = statistics.values;
     draws = covered.draws.data();
 }
@@ -206,7 +209,7 @@ void SearchRows::add_to_total(const std::vector<int32_t>& positions, double sign
         add_coupled(coupled(), positions.data(), n, sign, sums_.data(), total_triangle.data(),
                     team);
     else
-        rule_kernels().add_rows(values, row_width(), positions.data(), n, draws, sums_.data());
+        add(positions.data(), n, sums_.data());
     for (int64_t k = 0; k < width(); ++k) total[k] += sign * sums_[k];
 }
 
@@ -253,25 +256,25 @@ void gather_diagonal(const RuleStatistics& statistics, const CoveredRows& covere
     if (n == 1 && statistics.coupling == nullptr) {
         double* single = out.own_single(covered.size());
         for (int64_t i = 0; i < covered.size(); ++i) {
-            const double* row = statistics.gradient(covered.rows[i]) + output_at(outputs, 0);
-            single[2 * i * block] = covered.draws[i] * row[0];
-            single[(2 * i + 1) * block] = covered.draws[i] * row[statistics.block];
+            const int32_t row = covered.rows[i], output = output_at(outputs, 0);
+            single[2 * i * block] = covered.draws[i] * statistics.gradient(row)[output];
+            single[(2 * i + 1) * block] = covered.draws[i] * statistics.curvature(row, output);
         }
         return;
     }
     double* values = out.own_values(covered.size());
     for (int64_t i = 0; i < covered.size(); ++i) {
-        const double* gradient = statistics.gradient(covered.rows[i]);
-        const double* diagonal = statistics.diagonal(covered.rows[i]);
+        const int32_t at = covered.rows[i];
+        const double* gradient = statistics.gradient(at);
         const double c = covered.draws[i];
-        const double coupling =
-            statistics.coupling == nullptr ? 0.0 : statistics.coupling[covered.rows[i]];
+        const double coupling = statistics.coupling == nullptr ? 0.0 : statistics.coupling[at];
         double* row = values + i * out.row_width();
         std::fill_n(row, 2 * block, 0.0);
         for (int32_t k = 0; k < n; ++k) {
-            const double g = gradient[output_at(outputs, k)];
+            const int32_t output = output_at(outputs, k);
+            const double g = gradient[output];
             row[k] = c * g;
-            row[block + k] = c * (diagonal[output_at(outputs, k)] - coupling * g * g);
+            row[block + k] = c * (statistics.curvature(at, output) - coupling * g * g);
         }
     }
 }

@@ -20,6 +20,7 @@ struct CoveredRows {
     std::vector<int32_t> draws;      // by position: how often each was drawn
     std::vector<int32_t> place;      // (n_rows,) position of a row, -1 if it is not covered
     std::vector<int32_t> removed;    // positions that the last filter took away
+    std::vector<int32_t> kept, kept_numbers;  // room for filter and renumber to work in
 
     // Rows with a positive count, which are their positions.
     void cover(const int32_t* counts, int64_t n_rows);
@@ -104,6 +105,7 @@ struct SearchRows {
     int32_t n_outputs = 0;
     bool is_coupled = false;
     bool has_bounds = false;         // many coupled outputs: four sums instead of two
+    bool is_logistic = false;        // rows are gradients alone, as in RuleStatistics
     const double* values = nullptr;  // rows of (gradient, diagonal), one after the other
     const int32_t* draws = nullptr;  // by position: how often a row counts; null: once
     AlignedVector<double> scale;     // by position, coupled only
@@ -116,11 +118,18 @@ struct SearchRows {
     AlignedVector<double> solution, solution_product;
 
     int64_t block() const { return padded(n_outputs); }
-    int64_t row_width() const { return 2 * block(); }
+    int64_t row_width() const { return is_logistic ? block() : 2 * block(); }
     int64_t width() const { return (has_bounds ? 4 : 2) * block(); }  // of sums
     CoupledRows coupled() const { return {n_outputs, values, scale.data(), draws, left}; }
     SystemTerms terms() const { return {n_outputs, l2.data(), l1.data(), dust.data()}; }
-    // Makes room for the values of n rows; of a single output, 0 where nothing is ever written.
+    // sums (2 * block(),) += the rows at the given positions, if no output depends on others.
+    void add(const int32_t* positions, int64_t n, double* sums) const {
+        const RuleKernels& kernels = rule_kernels();
+        (is_logistic ? kernels.add_logistic_rows : kernels.add_rows)(values, row_width(),
+                                                                     positions, n, draws, sums);
+    }
+    // Makes room for the values of n rows, with diagonals; of a single output, 0 where nothing is
+    // ever written.
     double* own_values(int64_t n);
     double* own_single(int64_t n);
     // Takes the statistics as they are, all outputs: if these do not depend on each other, or are
@@ -251,14 +260,17 @@ struct InducerMemory {
     CoveredRows covered;
     SearchRows rows;
     std::vector<SearchMemory> threads;
-    std::vector<Refinement> found;  // by drawn feature
-    AlignedVector<double> left;     // by row, where bounds are needed; see note_changes
+    std::vector<Refinement> found;   // by drawn feature
+    std::vector<int32_t> marks;      // room for find_covered to work in
+    std::vector<int32_t> body_rows;  // training rows that the last rule covers, ascending
+    AlignedVector<double> left;      // by row, where bounds are needed; see note_changes
 
     // Brings what is kept about rows up to date with their statistics.
     void note_changes(const RuleStatistics& statistics, const RuleParams& params,
                       const int32_t* rows, int64_t n_rows);
 };
 
+// Leaves the rows of the rule in `memory.body_rows` alone.
 InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statistics,
                         const int32_t* counts, const RuleParams& params, ThreadTeam& team,
                         InducerMemory& memory);

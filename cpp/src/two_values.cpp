@@ -109,9 +109,13 @@ void count_entries(const int32_t* indices, int64_t n_indices, int64_t n, int64_t
 template <typename Code>
 void split_entries(const SplitTask<Code>& task) {
     int64_t n = 0;
+    int32_t* const slots = task.slots;
+    uint32_t* const codes = task.codes;
+    const int32_t* const places = task.place;
+    const uint32_t* const code_of = task.code;
     auto list = [&](int32_t feature) {
-        task.slots[n] = task.place[feature];
-        task.codes[n++] = task.code[feature];
+        slots[n] = places[feature];
+        codes[n++] = code_of[feature];
     };
     auto inverted_at = [&](int64_t i) {  // those are few, and hardly ever looked at
         return i < task.n_inverted ? task.inverted[i] : INT32_MAX;
@@ -120,7 +124,7 @@ void split_entries(const SplitTask<Code>& task) {
         task.list_indptr[row] = n;
         int64_t i = 0;  // inverted features so far
         int32_t next = inverted_at(0);
-        for (int64_t e = task.indptr[row]; e < task.indptr[row + 1]; ++e) {
+        for (int64_t e = task.indptr[row], end = task.indptr[row + 1]; e < end; ++e) {
             const int32_t feature = task.indices[e];
             if (feature >= next) {
                 while (inverted_at(i) < feature) list(task.inverted[i++]);
@@ -128,14 +132,14 @@ void split_entries(const SplitTask<Code>& task) {
                 next = inverted_at(i += is_inverted);
                 if (is_inverted) continue;
             }
-            const int64_t place = task.place[feature];
+            const int64_t place = places[feature];
             if (place >= 0) {
                 list(feature);
                 continue;
             }
             const int64_t tile = (-1 - place) / kTileFeatures, at = (-1 - place) % kTileFeatures;
             task.tiles[(tile * task.n_rows + row) * kTileFeatures + at] =
-                static_cast<Code>(task.code[feature]);
+                static_cast<Code>(code_of[feature]);
         }
         while (i < task.n_inverted) list(task.inverted[i++]);
     }

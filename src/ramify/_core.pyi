@@ -426,6 +426,7 @@ def add_head(
     scores: NDArray[np.float64],
     statistics: NDArray[np.float64],
     is_examplewise: bool,
+    is_current: bool,
     rows: NDArray[np.int32],
     outputs: NDArray[np.int32] | None,
     head: NDArray[np.float64],

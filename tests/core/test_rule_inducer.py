@@ -2,80 +2,13 @@
 
 import numpy as np
 import pytest
+from core_rules import columns_of, head, induced, logistic_statistics, params_of, three_columns
 from rule_reference import OPERATORS, dense_hessians, head_of, induce
 from scipy import sparse
 
 from ramify import _core
-from ramify.ingest import bin_features
-from ramify.training.rule_loss_base import PackedStatistics, Statistics
 
 pytestmark = pytest.mark.kernel
-
-
-def columns_of(X, is_categorical=None, max_bins=255):
-    n_features = X.shape[1]
-    if is_categorical is None:
-        is_categorical = np.zeros(n_features, dtype=bool)
-    dense = X.toarray() if sparse.issparse(X) else X
-    n_categories = np.where(is_categorical, np.nanmax(dense, axis=0) + 1, 0).astype(int)
-    f = bin_features(X, is_categorical, n_categories, max_bins)
-    codes = f.dense_codes
-    binned = _core.Binned(
-        n_rows=f.n_rows,
-        is_categorical=f.is_categorical,
-        bin_offsets=f.bin_offsets,
-        bin_low=f.bin_low,
-        bin_high=f.bin_high,
-        dense_features=f.dense_features,
-        codes_u8=codes if codes.dtype == np.uint8 else None,
-        codes_u32=codes if codes.dtype == np.uint32 else None,
-        sparse_features=f.sparse_features,
-        sparse_default=f.sparse_default,
-        sparse_indptr=f.sparse_indptr,
-        sparse_slot=f.sparse_slot,
-        sparse_code=f.sparse_code,
-    )
-    return _core.RuleColumns(binned)
-
-
-def params_of(n_features, **changed):
-    params = _core.RuleParams()
-    params.max_features = n_features
-    for name, value in changed.items():
-        setattr(params, name, value)
-    return params
-
-
-def logistic_statistics(rng, n, k, coupled):
-    """Derivatives at random scores: (7) if coupled, else (6)."""
-    y = rng.choice([-1.0, 1.0], size=(n, k))
-    p = rng.normal(size=(n, k))
-    if not coupled:
-        share = 1 / (1 + np.exp(y * p))
-        return -y * share, share * (1 - share), None
-    e = np.exp(-y * p)
-    share = e / (1 + e.sum(axis=1, keepdims=True))
-    return -y * share, share, np.ones(n)
-
-
-def packed(statistics):
-    """What the core is given: padded lines, the number of outputs, and the coupling."""
-    known = PackedStatistics.of(Statistics(*statistics))
-    return known.values, known.n_channels, known.coupling
-
-
-def induced(columns, statistics, counts, params):
-    rule = _core.induce_rule(columns, *packed(statistics), counts, params)
-    feature = np.empty(rule.n_conditions, np.int32)
-    op = np.empty(rule.n_conditions, np.uint8)
-    value = np.empty(rule.n_conditions)
-    rule.write_conditions(feature, op, value)
-    rows = np.empty(rule.n_rows, np.int32)
-    rule.write_rows(rows)
-    conditions = [
-        (int(f), OPERATORS[o], float(v)) for f, o, v in zip(feature, op, value, strict=True)
-    ]
-    return rule, conditions, rows
 
 
 def assert_same_rule(X, statistics, counts, columns, is_categorical=None, **settings):
@@ -106,15 +39,6 @@ def test_the_rule_is_that_of_the_naive_inducer(seed, coupled, direct_max_outputs
     assert_same_rule(
         X, statistics, counts, columns_of(X), l2=0.5, direct_max_outputs=direct_max_outputs
     )
-
-
-def three_columns(rng):
-    """Numbers, whole numbers of which some are missing, and a rare flag."""
-    X = np.column_stack(
-        [rng.normal(size=160), rng.normal(size=160).round(), rng.random(160) < 0.1]
-    )
-    X[rng.random(160) < 0.1, 1] = np.nan
-    return X
 
 
 @pytest.mark.parametrize("n_outputs", [8, 14, 37])
@@ -314,14 +238,6 @@ def test_instruction_sets_agree():
         for conditions, objectives in found[1:]:
             assert conditions == found[0][0]
             assert np.allclose(objectives, found[0][1], rtol=1e-12)
-
-
-def head(statistics, rows, outputs, **settings):
-    n_head = statistics[0].shape[1] if outputs is None else len(outputs)
-    found = np.empty(n_head)
-    chosen = None if outputs is None else np.array(outputs, np.int32)
-    _core.find_head(*packed(statistics), rows, chosen, params_of(1, **settings), found)
-    return found
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3, 8, 37])

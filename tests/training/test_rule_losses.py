@@ -129,27 +129,56 @@ def test_unobserved_labels_do_not_matter():
 @pytest.mark.parametrize("name", [n for n, loss in LABEL_LOSSES.items() if loss.has_twin])
 @pytest.mark.parametrize("outputs", [None, [4], [0, 3, 9]])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_the_core_brings_statistics_up_to_date_as_the_loss_does(name, outputs, n_threads):
+@pytest.mark.parametrize("is_current", [False, True])
+def test_the_core_brings_statistics_up_to_date_as_the_loss_does(
+    name, outputs, n_threads, is_current
+):
     rng = np.random.default_rng(3)
     n, k = 1200, 21
     values = rng.choice([-1.0, 1.0], size=(n, k))
     scores = rng.normal(size=(n, k)) * np.array([1.0, 30.0, 900.0])[rng.integers(3, size=(n, 1))]
     loss = LABEL_LOSSES[name]()
     targets = RuleTargets(values)
-    known = PackedStatistics.of(loss.statistics(targets, scores))
+    known = PackedStatistics.of(loss.statistics(targets, scores), is_logistic=loss.decomposable)
     rows = np.flatnonzero(rng.random(n) < 0.8).astype(np.int32)
     at = None if outputs is None else np.array(outputs, np.int32)
     head = rng.normal(size=k if outputs is None else len(outputs))
+    if not is_current:
+        known.gradient[rows[:, None], slice(None) if outputs is None else outputs] = 7.0
     expected = scores.copy()
     expected[np.ix_(rows, np.arange(k) if outputs is None else outputs)] += head
     labels = values.astype(np.int8)
-    _core.add_head(labels, scores, known.values, not loss.decomposable, rows, at, head, n_threads)
+    flags = not loss.decomposable, is_current
+    _core.add_head(labels, scores, known.values, *flags, rows, at, head, n_threads)
     assert np.array_equal(scores, expected)
     new = loss.statistics(targets, expected)
     assert np.allclose(known.gradient, new.gradient, rtol=1e-13, atol=1e-15)
-    assert np.allclose(known.diagonal, new.diagonal, rtol=1e-13, atol=1e-15)
-    padding = np.delete(known.values, np.r_[:k, 24 : 24 + k], axis=1)
-    assert not padding.any()
+    if loss.decomposable:  # they follow from the gradients
+        share = np.abs(known.gradient)
+        assert np.allclose(share - share**2, new.diagonal, rtol=1e-13, atol=1e-15)
+    else:
+        assert np.allclose(known.diagonal, new.diagonal, rtol=1e-13, atol=1e-15)
+    used = np.r_[:k] if loss.decomposable else np.r_[:k, 24 : 24 + k]
+    assert not np.delete(known.values, used, axis=1).any()
+
+
+@pytest.mark.parametrize("size", [0.1, 3.0, 60.0, 300.0])
+def test_derivatives_that_follow_many_heads_are_those_of_the_scores(size):
+    rng = np.random.default_rng(5)
+    n, k = 300, 13
+    labels = rng.choice([-1, 1], size=(n, k)).astype(np.int8)
+    loss, targets = LABEL_LOSSES["logistic"](), RuleTargets(labels)
+    scores = np.zeros((n, k))
+    known = PackedStatistics.of(loss.statistics(targets, scores), is_logistic=True)
+    for _ in range(400):
+        rows = np.flatnonzero(rng.random(n) < 0.5).astype(np.int32)
+        head = rng.normal(size=k) * size
+        _core.add_head(labels, scores, known.values, False, True, rows, None, head, 1)
+    assert np.abs(scores).max() > 20 * size
+    exact = loss.statistics(targets, scores).gradient
+    # The scores have an error of so many roundings themselves.
+    error = 400 * np.finfo(float).eps * np.maximum(1.0, np.abs(scores).max())
+    assert np.allclose(known.gradient, exact, rtol=error, atol=1e-300)
 
 
 def test_sums_of_first_derivatives_are_those_of_all_rows():

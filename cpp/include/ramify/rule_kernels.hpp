@@ -74,7 +74,8 @@ struct GradientSystem {
 // Sums of rows, group after group, whose gains are wanted.
 struct GainScan {
     int32_t n_outputs = 0;
-    const double* values = nullptr;  // rows of (G, H), both padded
+    bool is_logistic = false;        // rows are gradients of (6)
+    const double* values = nullptr;  // rows of (G, H), both padded, or of G alone
     const int32_t* draws = nullptr;  // by position; null: once
     const double* total = nullptr;   // (2 * padded outputs)
     const double* dust = nullptr;
@@ -82,11 +83,23 @@ struct GainScan {
     double* sums = nullptr;  // OUT: those of all groups, (2 * padded outputs)
 };
 
+// What is added to the scores of labels, p; padded with 0. All are at most kMostMove.
+struct LogisticMove {
+    const double* added = nullptr;    // p
+    const double* raised = nullptr;   // e^p
+    const double* lowered = nullptr;  // e^-p
+};
+constexpr double kMostMove = 100.0;
+
 struct RuleKernels {
     // sums (width,) += rows of values (.., width) at the given positions, times draws at these
     // positions unless null. Width in whole vectors.
     void (*add_rows)(const double* values, int64_t width, const int32_t* positions, int64_t n,
                      const int32_t* draws, double* sums);
+    // The same for rows of gradients of the logistic loss of each label, values (.., block), and
+    // sums (2 * block,) of these and of the second derivatives |g| - g^2.
+    void (*add_logistic_rows)(const double* values, int64_t block, const int32_t* positions,
+                              int64_t n, const int32_t* draws, double* sums);
     // Lists the rows of [0, n) with a positive count; place[row] is the row then, and else -1.
     int64_t (*list_drawn)(const int32_t* counts, int64_t n, int32_t* rows, int32_t* place);
     // Lists place[row] of n rows where it is not negative. There is room for n.
@@ -158,9 +171,13 @@ struct RuleKernels {
     void (*step_along)(const double* direction, const double* product, double length,
                        int64_t block, double* x, double* residual);
     // Derivatives of n labels (-1 and +1) by their scores, after `added` was added to these
-    // (unless null): of (6), each by itself, or of (7), all of them together.
-    void (*logistic_statistics)(const int8_t* labels, double* scores, const double* added,
-                                int64_t n, double* gradient, double* diagonal);
+    // (unless null): the first ones of (6), each by itself, or those of (7), all together.
+    void (*logistic_gradient)(const int8_t* labels, double* scores, const double* added, int64_t n,
+                              double* gradient);
+    // The first derivatives g of (6) after a head was added to the scores, from those before it:
+    // g / (|g| + (1 - |g|) e^(y p)) for a head p, which takes a division and no exponential.
+    // The padding of the gradient is 0.
+    void (*move_logistic)(const LogisticMove& move, int64_t n, double* scores, double* gradient);
     void (*examplewise_statistics)(const int8_t* labels, double* scores, const double* added,
                                    int64_t n, double* gradient, double* diagonal);
     // Solves A x = b in place by Cholesky of the lower triangle of `matrix`, lines of padded(n)

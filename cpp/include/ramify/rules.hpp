@@ -1,6 +1,7 @@
 // Boosted rules (paper 002): refining one rule, its head, and predicting with many.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,16 +26,25 @@ constexpr int kRuleOperators = 6;
 //     diag(diagonal[n]) - coupling[n] * gradient[n] gradient[n]',
 // without the second term if the loss is decomposable (coupling is null).
 // A row of `values` is the gradient and the diagonal, each padded with zeros (padded() in
-// rule_kernels.hpp).
+// rule_kernels.hpp); or the gradient g alone where the loss is the logistic one of each label (6),
+// whose second derivative is |g| - g^2.
 struct RuleStatistics {
     int64_t n_rows = 0;
     int32_t n_outputs = 0;
     int64_t block = 0;                 // n_outputs, padded
-    const double* values = nullptr;    // (n_rows, 2 * block)
+    bool is_logistic = false;          // rows are gradients of (6)
+    const double* values = nullptr;    // (n_rows, row_width())
     const double* coupling = nullptr;  // (n_rows,) or null
 
-    const double* gradient(int64_t row) const { return values + row * 2 * block; }
+    int64_t row_width() const { return is_logistic ? block : 2 * block; }
+    const double* gradient(int64_t row) const { return values + row * row_width(); }
+    // Only of the rows that have one.
     const double* diagonal(int64_t row) const { return gradient(row) + block; }
+    // Of any row, without the coupling.
+    double curvature(int64_t row, int32_t output) const {
+        const double* g = gradient(row) + output;
+        return is_logistic ? std::fabs(*g) - *g * *g : g[block];
+    }
 };
 
 struct RuleParams {
@@ -116,8 +126,9 @@ class RuleColumns {
     // Keeps the rows (ascending) that satisfy the condition.
     void filter(const RuleCondition& condition, std::vector<int32_t>& rows) const;
     static bool satisfies(const RuleCondition& condition, uint32_t code);
-    // All rows that satisfy all conditions, ascending.
-    std::vector<int32_t> covered(const std::vector<RuleCondition>& conditions) const;
+    // rows = all that satisfy all conditions, ascending; `marks` is room to work in.
+    void find_covered(const std::vector<RuleCondition>& conditions, std::vector<int32_t>& marks,
+                      std::vector<int32_t>& rows) const;
 
   private:
     BinnedView binned_;
@@ -138,16 +149,19 @@ double find_head(const RuleStatistics& statistics, const int32_t* rows, int64_t 
                  const int32_t* outputs, int32_t n_head, const RuleParams& params,
                  ThreadTeam& team, double* head);
 
-// scores of the given rows and outputs (null: all of them) += head, and their statistics anew: of
-// the logistic loss of each label (6), or of all labels of a row (7). Labels are -1 and +1.
+// scores of the given rows and outputs (null: all of them) += head, and their statistics follow:
+// those of the logistic loss of each label (6), or of all labels of a row (7). Labels are -1 and
+// +1. `is_current` tells whether the statistics are those of the scores as they are; if not, those
+// of the given rows and outputs are by the end.
 struct RuleScores {
     const int8_t* labels = nullptr;  // (n_rows, n_outputs)
     double* scores = nullptr;        // (n_rows, n_outputs)
     double* values = nullptr;        // as in RuleStatistics
     int32_t n_outputs = 0;
 };
-void add_head(const RuleScores& to, bool is_examplewise, const int32_t* rows, int64_t n_rows,
-              const int32_t* outputs, int32_t n_head, const double* head, ThreadTeam& team);
+void add_head(const RuleScores& to, bool is_examplewise, bool is_current, const int32_t* rows,
+              int64_t n_rows, const int32_t* outputs, int32_t n_head, const double* head,
+              ThreadTeam& team);
 
 // How often each row is drawn for a rule (Alg. 1, line 5): as many rows as there are, with
 // replacement. counts (n_rows,) is overwritten; rows that are not listed are never drawn.

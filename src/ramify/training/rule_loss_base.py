@@ -40,29 +40,36 @@ class PackedStatistics:
     ----------
     n_rows, n_channels : int
     coupling : ndarray of shape (n_rows,), or None
+    is_logistic : bool
+        Whether they are those of the logistic loss of each label: then the gradients g tell the
+        diagonal, which is |g| - g^2, and are all that is kept.
 
     Attributes
     ----------
-    values : ndarray of shape (n_rows, 2 * padded number of channels)
+    values : ndarray of shape (n_rows, 1 or 2 * padded number of channels)
     gradient, diagonal : ndarray of shape (n_rows, n_channels)
-        Views of it.
+        Views of it; there is no diagonal if it follows from the gradient.
     coupling : ndarray of shape (n_rows,), or None
     """
 
-    def __init__(self, n_rows: int, n_channels: int, coupling: Floats | None) -> None:
+    def __init__(
+        self, n_rows: int, n_channels: int, coupling: Floats | None, is_logistic: bool = False
+    ) -> None:
         self.n_channels = n_channels
         block = _core.padded_outputs(n_channels)
-        self.values = _zeros_on_cache_lines(n_rows, 2 * block)
+        self.values = _zeros_on_cache_lines(n_rows, block if is_logistic else 2 * block)
         self.gradient = self.values[:, :n_channels]
         self.diagonal = self.values[:, block : block + n_channels]
         self.coupling = coupling
 
     @classmethod
-    def of(cls, statistics: Statistics) -> PackedStatistics:
+    def of(cls, statistics: Statistics, is_logistic: bool = False) -> PackedStatistics:
         """Pack derivatives."""
         n_rows, n_channels = statistics.gradient.shape
-        packed = cls(n_rows, n_channels, statistics.coupling)
-        packed.gradient[:], packed.diagonal[:] = statistics.gradient, statistics.diagonal
+        packed = cls(n_rows, n_channels, statistics.coupling, is_logistic)
+        packed.gradient[:] = statistics.gradient
+        if not is_logistic:
+            packed.diagonal[:] = statistics.diagonal
         return packed
 
 

@@ -149,7 +149,7 @@ class RuleLearner:
             return PackedStatistics.of(self._loss.statistics(self._targets, self.scores))
         n_rows, n_channels = self.scores.shape
         coupling = np.ones(n_rows) if self._loss.is_coupled else None
-        packed = PackedStatistics(n_rows, n_channels, coupling)
+        packed = PackedStatistics(n_rows, n_channels, coupling, is_logistic=coupling is None)
         if self._first_sums is None:
             every = np.arange(n_rows, dtype=np.int32)
             self._add_by_twin(packed, every, None, np.zeros(n_channels))
@@ -291,14 +291,15 @@ class RuleLearner:
         head: NDArray[np.float64],
     ) -> None:
         _core.add_head(
-            self._targets.values,
-            self.scores,
-            statistics.values,
-            not self._loss.decomposable,
-            rows,
-            outputs,
-            head,
-            self._params.n_threads,
+            labels=self._targets.values,
+            scores=self.scores,
+            statistics=statistics.values,
+            is_examplewise=not self._loss.decomposable,
+            is_current=False,  # not before the default rule
+            rows=rows,
+            outputs=outputs,
+            head=head,
+            n_threads=self._params.n_threads,
         )
 
     def _follow(self, rows: NDArray[Any]) -> None:
