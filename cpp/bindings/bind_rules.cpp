@@ -111,6 +111,21 @@ void coverage(const Vector<int64_t>& body_offsets, const Vector<int32_t>& featur
     });
 }
 
+void count_digits(const Vector<int64_t>& bin_offsets, const Vector<double>& bin_low,
+                  const Vector<double>& bin_high, const Vector<int32_t>& feature,
+                  const Vector<uint8_t>& op, const Vector<double>& value, int most,
+                  OutVector<uint8_t> digits) {
+    require_offsets(bin_offsets, length(bin_low), "bin_offsets");
+    require_length(bin_high, length(bin_low), "bin_high");
+    require_range(feature, 0, length(bin_offsets) - 1, "feature");
+    require_length(op, length(feature), "op");
+    require_length(value, length(feature), "value");
+    require_length(digits, length(feature), "digits");
+    require(most >= 1 && most <= 255, "most must be between 1 and 255");
+    count_threshold_digits({bin_offsets.data(), bin_low.data(), bin_high.data()}, feature.data(),
+                           op.data(), value.data(), length(feature), most, digits.data());
+}
+
 void write_conditions(const InducedRule& rule, OutVector<int32_t> feature, OutVector<uint8_t> op,
                       OutVector<double> value) {
     const int64_t n = static_cast<int64_t>(rule.conditions.size());
@@ -181,6 +196,11 @@ void init_rules(nb::module_& module) {
                nb::arg("output").noconvert(), nb::arg("score").noconvert(),
                nb::arg("X").noconvert(), nb::arg("scores").noconvert(), nb::arg("n_threads"),
                "Add the heads of the rules that cover each row to its scores.");
+    module.def("count_threshold_digits", &count_digits, nb::arg("bin_offsets").noconvert(),
+               nb::arg("bin_low").noconvert(), nb::arg("bin_high").noconvert(),
+               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
+               nb::arg("value").noconvert(), nb::arg("most"), nb::arg("digits").noconvert(),
+               "Count the digits with which thresholds stay between the values next to them.");
     module.def("rule_coverage", &coverage, nb::arg("body_offsets").noconvert(),
                nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
                nb::arg("value").noconvert(), nb::arg("X").noconvert(),

@@ -432,6 +432,16 @@ def add_head(
     head: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
+def count_threshold_digits(
+    bin_offsets: NDArray[np.int64],
+    bin_low: NDArray[np.float64],
+    bin_high: NDArray[np.float64],
+    feature: NDArray[np.int32],
+    op: NDArray[np.uint8],
+    value: NDArray[np.float64],
+    most: int,
+    digits: NDArray[np.uint8],
+) -> None: ...
 def add_rule_scores(
     body_offsets: NDArray[np.int64],
     feature: NDArray[np.int32],

@@ -189,6 +189,18 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
                                     const uint64_t* seeds, int64_t n_seeds, RuleParams params,
                                     ThreadTeam& team);
 
+// Bins of all features: those of feature f are offsets[f] up to offsets[f + 1].
+struct BinTable {
+    const int64_t* offsets = nullptr;
+    const double* low = nullptr;  // ascending within a feature
+    const double* high = nullptr;
+};
+
+// digits (n,) = with how many each threshold stays between its neighbours among the values, at
+// most `most`; 1 for other conditions.
+void count_threshold_digits(const BinTable& bins, const int32_t* feature, const uint8_t* op,
+                            const double* value, int64_t n, int most, uint8_t* digits);
+
 struct RuleSetView {
     int64_t n_rules = 0;
     const int64_t* body_offsets = nullptr;  // (n_rules + 1,)

@@ -257,8 +257,12 @@ def read_sparse(matrix: Any, data_name: str, *, as_it_is: bool = True) -> CSR:
             f"A sparse {data_name} must hold numbers; got the dtype {matrix.dtype}. Convert it "
             "with .astype(float)."
         )
-    if as_it_is and _is_canonical(matrix):
-        return cast("CSR", matrix)
+    if _is_canonical(matrix):
+        is_float = matrix.data.dtype in (np.float32, np.float64)
+        if as_it_is and is_float and type(matrix) is sparse.csr_array:
+            return cast("CSR", matrix)
+        data = to_float(matrix.data)
+        return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     csr: CSR = _with_checked_indices(matrix, data_name).tocsr()
     csr.data = to_float(csr.data)  # only the buffers are the caller's
     if not csr.has_canonical_format:
@@ -268,8 +272,8 @@ def read_sparse(matrix: Any, data_name: str, *, as_it_is: bool = True) -> CSR:
 
 
 def _is_canonical(matrix: Any) -> bool:
-    """Tell a CSR array of floats with sorted, unique indices, all of them in range."""
-    if type(matrix) is not sparse.csr_array or matrix.dtype not in (np.float32, np.float64):
+    """Tell a CSR matrix with sorted, unique indices, all of them in range."""
+    if matrix.format != "csr":
         return False
     arrays = (matrix.data, matrix.indices, matrix.indptr)
     if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):

@@ -65,7 +65,7 @@ class Logistic(EntryLoss, LabelLoss):
     def first_sums(self, targets: RuleTargets) -> Statistics:
         """Sum -y / 2 and 1 / 4."""
         n_rows, n_labels = targets.values.shape
-        gradient = -0.5 * targets.values.sum(axis=0, dtype=np.int64)
+        gradient = -0.5 * targets.values.sum(axis=0, dtype=np.int32)
         return Statistics(gradient[None], np.full((1, n_labels), 0.25 * n_rows), None)
 
     def decision_costs(self, scores: Floats) -> tuple[Floats, Floats]:

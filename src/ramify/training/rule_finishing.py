@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import _core
 from ramify.ingest import BinnedFeatures
-from ramify.model import MOST_DIGITS, OPERATORS, RuleSet
+from ramify.model import MOST_DIGITS, RuleSet
 
 #: A head below this share of the targets' size adds nothing.
 _LEAST_SHARE = 1e-9
@@ -50,39 +51,16 @@ def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[Any])
 
 
 def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uint8]:
-    """Count the digits with which each threshold stays between its neighbours among the values.
-
-    A number v with d significant digits is off by at most 10^(e + 1 - d) / 2, with e the exponent
-    of v. That must be less than the distance m to the nearer neighbour; so must it be with more
-    digits.
-    """
-    is_threshold = rules.operator <= OPERATORS.index(">")
-    begin, end = features.bin_offsets[rules.feature], features.bin_offsets[rules.feature + 1]
-    place = _count_up_to(rules.value, features.bin_high, begin, end)
-    below = np.append(features.bin_high, -np.inf)[np.where(place > begin, place - 1, -1)]
-    above = np.append(features.bin_low, np.inf)[np.where(place < end, place, -1)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        margins = np.minimum(rules.value - below, above - rules.value)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        exponents = np.floor(np.log10(np.abs(rules.value)))
-        digits = exponents + 2 - np.ceil(np.log10(2 * margins) - 1e-9)
-    digits[~is_threshold | ~np.isfinite(rules.value) | (rules.value == 0)] = 1
-    digits[np.isnan(digits)] = MOST_DIGITS
-    return np.asarray(np.clip(digits, 1, MOST_DIGITS), dtype=np.uint8)
-
-
-def _count_up_to(
-    values: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Find the first of bounds[begin:end], which ascend, above each value; end if none is."""
-    begin, end = begin.copy(), end.copy()
-    while (is_open := begin < end).any():
-        middle = (begin + end) // 2
-        is_below = np.zeros_like(is_open)
-        is_below[is_open] = bounds[middle[is_open]] <= values[is_open]
-        begin = np.where(is_below, middle + 1, begin)
-        end = np.where(is_open & ~is_below, middle, end)
-    return begin
+    """Count the digits with which each threshold stays between its neighbours among the values."""
+    digits = np.empty(rules.feature.size, np.uint8)
+    _core.count_threshold_digits(
+        features.bin_offsets,
+        features.bin_low,
+        features.bin_high,
+        rules.feature,
+        rules.operator,
+        rules.value,
+        MOST_DIGITS,
+        digits,
+    )
+    return digits
