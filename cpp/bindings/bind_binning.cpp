@@ -210,11 +210,19 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     without_gil([&](Interrupt&) { split_entries(task); });
 }
 
-bool is_csr_canonical(const Vector<int32_t>& indptr, const Vector<int32_t>& indices,
+template <typename Index>
+bool is_csr_canonical(const Vector<Index>& indptr, const Vector<Index>& indices,
                       int64_t n_columns) {
     require(length(indptr) >= 1, "indptr must not be empty");
     return is_canonical(indptr.data(), length(indptr) - 1, indices.data(), length(indices),
                         n_columns);
+}
+
+template <typename Index>
+void def_canonical(nb::module_& module) {
+    module.def("is_canonical", &is_csr_canonical<Index>, nb::arg("indptr").noconvert(),
+               nb::arg("indices").noconvert(), nb::arg("n_columns"),
+               "Tell whether indices of a CSR matrix are in range and rise within rows.");
 }
 
 template <typename Code>
@@ -232,9 +240,8 @@ void def_split(nb::module_& module) {
 void init_binning(nb::module_& module) {
     module.def("count_entries", &count, nb::arg("indices").noconvert(),
                nb::arg("counts").noconvert(), "Count how often each number is among the indices.");
-    module.def("is_canonical", &is_csr_canonical, nb::arg("indptr").noconvert(),
-               nb::arg("indices").noconvert(), nb::arg("n_columns"),
-               "Tell whether indices of a CSR matrix are in range and rise within rows.");
+    def_canonical<int32_t>(module);
+    def_canonical<int64_t>(module);
     def_split<uint8_t>(module);
     def_split<uint32_t>(module);
     def_two_values<float>(module);

@@ -17,8 +17,8 @@ bool are_in_range(const int32_t* values, int64_t n, int64_t low, int64_t high) {
 
 namespace {
 
-template <typename Offset>
-bool do_rise(const Offset* indptr, int64_t n_rows, const int32_t* indices) {
+template <typename Offset, typename Index>
+bool do_rise(const Offset* indptr, int64_t n_rows, const Index* indices) {
     int32_t is_any_wrong = 0;
     for (int64_t row = 0; row < n_rows; ++row)
         for (int64_t e = indptr[row] + 1; e < indptr[row + 1]; ++e)
@@ -32,13 +32,17 @@ bool rise_within_rows(const int64_t* indptr, int64_t n_rows, const int32_t* indi
     return do_rise(indptr, n_rows, indices);
 }
 
-bool is_canonical(const int32_t* indptr, int64_t n_rows, const int32_t* indices, int64_t n_indices,
+template <typename Index>
+bool is_canonical(const Index* indptr, int64_t n_rows, const Index* indices, int64_t n_indices,
                   int64_t n_columns) {
     if (indptr[0] != 0 || indptr[n_rows] != n_indices) return false;
     for (int64_t row = 0; row < n_rows; ++row)
         if (indptr[row] > indptr[row + 1]) return false;
     return are_in_range(indices, n_indices, 0, n_columns) && do_rise(indptr, n_rows, indices);
 }
+
+template bool is_canonical(const int32_t*, int64_t, const int32_t*, int64_t, int64_t);
+template bool is_canonical(const int64_t*, int64_t, const int64_t*, int64_t, int64_t);
 
 int64_t sum_at(const int8_t* values, const int32_t* indices, int64_t n) {
     int64_t sum = 0;

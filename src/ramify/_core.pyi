@@ -206,7 +206,9 @@ def cut_columns(
 def cut_into_bins(counts: NDArray[np.int64], ends: NDArray[np.int64]) -> None: ...
 def count_entries(indices: NDArray[np.int32], counts: NDArray[np.int64]) -> None: ...
 def is_canonical(
-    indptr: NDArray[np.int32], indices: NDArray[np.int32], n_columns: int
+    indptr: NDArray[np.int32] | NDArray[np.int64],
+    indices: NDArray[np.int32] | NDArray[np.int64],
+    n_columns: int,
 ) -> bool: ...
 def split_entries(
     indptr: NDArray[np.int64],

@@ -37,9 +37,31 @@ def test_a_canonical_csr_array_is_taken_as_it_is_and_no_other():
         ([0, 2, 2, 3], [0, 2, 1, 2], False),
     ],
 )
-def test_canonical_lists_rise_within_rows_and_are_in_range(indptr, indices, is_canonical):
-    indptr, indices = np.array(indptr, np.int32), np.array(indices, np.int32)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_canonical_lists_rise_within_rows_and_are_in_range(indptr, indices, is_canonical, dtype):
+    indptr, indices = np.array(indptr, dtype), np.array(indices, dtype)
     assert _core.is_canonical(indptr, indices, 3) == is_canonical
+
+
+def test_long_indices_are_checked_before_they_are_shortened():
+    X = sparse.csr_array(np.eye(3))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    encoded = FeatureSchema.fit(X)[1]
+    assert encoded.indices.dtype == encoded.indptr.dtype == np.int32
+    assert np.array_equal(encoded.toarray(), np.eye(3))
+    X.indices[1] += 2**32
+    with pytest.raises(ValueError, match="must lie within its shape"):
+        FeatureSchema.fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, np.float16])
+def test_canonical_numbers_of_other_types_are_converted(dtype):
+    X = sparse.csr_array(np.eye(3, dtype=dtype) if dtype != np.float16 else np.eye(3))
+    X.data = X.data.astype(dtype)
+    encoded = FeatureSchema.fit(X)[1]
+    assert encoded.dtype in (np.float32, np.float64)
+    assert np.array_equal(encoded.toarray(), np.eye(3))
+    assert X.data.dtype == dtype
 
 
 def test_flags_that_were_set_by_hand_are_not_trusted():

@@ -21,7 +21,8 @@ bool rise_within_rows(const int64_t* indptr, int64_t n_rows, const int32_t* indi
 
 // Whether a CSR matrix has offsets that fit its indices, all of them in range, which rise within
 // rows.
-bool is_canonical(const int32_t* indptr, int64_t n_rows, const int32_t* indices, int64_t n_indices,
+template <typename Index>
+bool is_canonical(const Index* indptr, int64_t n_rows, const Index* indices, int64_t n_indices,
                   int64_t n_columns);
 
 // The sum of values[indices[i]].

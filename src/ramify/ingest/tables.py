@@ -258,11 +258,15 @@ def read_sparse(matrix: Any, data_name: str, *, as_it_is: bool = True) -> CSR:
             "with .astype(float)."
         )
     if _is_canonical(matrix):
-        is_float = matrix.data.dtype in (np.float32, np.float64)
-        if as_it_is and is_float and type(matrix) is sparse.csr_array:
+        is_float = matrix.dtype in (np.float32, np.float64)
+        is_usual = is_float and matrix.indices.dtype == np.int32
+        if as_it_is and is_usual and type(matrix) is sparse.csr_array:
             return cast("CSR", matrix)
-        data = to_float(matrix.data)
-        return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        small = max(matrix.data.size, *matrix.shape) <= np.iinfo(np.int32).max
+        dtype = np.int32 if small else np.int64
+        indices = matrix.indices.astype(dtype, copy=False)
+        indptr = matrix.indptr.astype(dtype, copy=False)
+        return sparse.csr_array((to_float(matrix.data), indices, indptr), shape=matrix.shape)
     csr: CSR = _with_checked_indices(matrix, data_name).tocsr()
     csr.data = to_float(csr.data)  # only the buffers are the caller's
     if not csr.has_canonical_format:
@@ -280,7 +284,9 @@ def _is_canonical(matrix: Any) -> bool:
         return False
     if not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
         return False
-    if matrix.indices.dtype != np.int32 or matrix.indptr.dtype != np.int32:
+    if matrix.indices.dtype not in (np.int32, np.int64):
+        return False
+    if matrix.indptr.dtype != matrix.indices.dtype:
         return False
     n_rows, n_columns = matrix.shape
     is_whole = matrix.data.shape == matrix.indices.shape and matrix.indptr.size == n_rows + 1
