@@ -173,7 +173,7 @@ template <typename Code>
 void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
            const Vector<int32_t>& place, const Vector<uint32_t>& code,
            const Vector<int32_t>& inverted, OutVector<int64_t> list_indptr,
-           OutVector<int32_t> slots, OutVector<uint32_t> codes, OutCube<Code> tiles) {
+           OutVector<int32_t> slots, OutCube<Code> tiles) {
     SplitTask<Code> task;
     task.n_rows = length(indptr) - 1;
     const int64_t n_features = length(place);
@@ -183,7 +183,6 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
             "indices must rise within a row");
     require_length(code, n_features, "code");
     require_length(list_indptr, task.n_rows + 1, "list_indptr");
-    require_length(codes, length(slots), "codes");
     require(static_cast<int64_t>(tiles.shape(1)) == task.n_rows && tiles.shape(2) == kTileFeatures,
             "tiles must have shape (n_tiles, n_rows, 4)");
     require_range(place, -length(tiles) * kTileFeatures, n_features, "place");
@@ -205,7 +204,6 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     task.n_inverted = length(inverted);
     task.list_indptr = list_indptr.data();
     task.slots = slots.data();
-    task.codes = codes.data();
     task.tiles = tiles.data();
     without_gil([&](Interrupt&) { split_entries(task); });
 }
@@ -231,7 +229,7 @@ void def_split(nb::module_& module) {
                nb::arg("indices").noconvert(), nb::arg("place").noconvert(),
                nb::arg("code").noconvert(), nb::arg("inverted").noconvert(),
                nb::arg("list_indptr").noconvert(), nb::arg("slots").noconvert(),
-               nb::arg("codes").noconvert(), nb::arg("tiles").noconvert(),
+               nb::arg("tiles").noconvert(),
                "Split entries by row into lists and tiles of four features.");
 }
 

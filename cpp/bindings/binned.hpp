@@ -19,7 +19,7 @@ class Binned {
            std::optional<Cube<uint8_t>> codes_u8, std::optional<Cube<uint32_t>> codes_u32,
            Vector<int32_t> sparse_features, Vector<uint32_t> sparse_default,
            Vector<int64_t> sparse_indptr, Vector<int32_t> sparse_slot,
-           Vector<uint32_t> sparse_code)
+           std::optional<Vector<uint32_t>> sparse_code)
         : is_categorical_(is_categorical),
           bin_offsets_(bin_offsets),
           bin_low_(bin_low),
@@ -117,7 +117,6 @@ class Binned {
         require_length(sparse_default_, n_sparse, "sparse_default");
         require_length(sparse_indptr_, view_.n_rows + 1, "sparse_indptr");
         require_offsets(sparse_indptr_, nnz, "sparse_indptr");
-        require_length(sparse_code_, nnz, "sparse_code");
         require_range(sparse_slot_, 0, n_sparse, "sparse_slot");
         auto is_bin = [&](int64_t slot, uint32_t code) {
             return code == kMissingU32 || code < view_.n_bins(sparse_features_.data()[slot]);
@@ -131,24 +130,48 @@ class Binned {
                 view_.n_bins(feature) <= 2 && sparse_default_.data()[slot] != kMissingU32;
         }
         const int32_t* slots = sparse_slot_.data();
-        std::vector<uint32_t> limits(n_sparse);
-        for (int64_t slot = 0; slot < n_sparse; ++slot)
-            limits[slot] = static_cast<uint32_t>(
-                std::min<int64_t>(view_.n_bins(sparse_features_.data()[slot]), kMissingU32));
-        std::vector<uint8_t> has_missing(n_sparse, 0);
         interrupt.check();
-        if (!are_lists_sound({view_.n_rows, sparse_indptr_.data(), slots, sparse_code_.data(),
-                              limits.data(), sparse_default_.data()},
-                             has_missing.data()))
-            refuse_lists();
-        for (int64_t slot = 0; slot < n_sparse; ++slot)
-            if (has_missing[slot]) is_two_valued_[sparse_features_.data()[slot]] = 0;
+        if (sparse_code_)
+            check_listed_codes(nnz);
+        else
+            check_two_codes(nnz);
         view_.n_sparse = static_cast<int32_t>(n_sparse);
         view_.sparse_features = sparse_features_.data();
         view_.sparse_default = sparse_default_.data();
         view_.sparse_indptr = sparse_indptr_.data();
         view_.sparse_slot = slots;
-        view_.sparse_code = sparse_code_.data();
+        view_.sparse_code = sparse_code_ ? sparse_code_->data() : nullptr;
+    }
+
+    void check_listed_codes(int64_t n_listed) {
+        const int64_t n_sparse = length(sparse_features_);
+        require_length(*sparse_code_, n_listed, "sparse_code");
+        std::vector<uint32_t> limits(n_sparse);
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            limits[slot] = static_cast<uint32_t>(
+                std::min<int64_t>(view_.n_bins(sparse_features_.data()[slot]), kMissingU32));
+        std::vector<uint8_t> has_missing(n_sparse, 0);
+        if (!are_lists_sound({view_.n_rows, sparse_indptr_.data(), sparse_slot_.data(),
+                              sparse_code_->data(), limits.data(), sparse_default_.data()},
+                             has_missing.data()))
+            refuse_lists();
+        for (int64_t slot = 0; slot < n_sparse; ++slot)
+            if (has_missing[slot]) is_two_valued_[sparse_features_.data()[slot]] = 0;
+    }
+
+    // What is listed has the other one of two codes.
+    void check_two_codes(int64_t n_listed) const {
+        std::vector<int8_t> has_one(length(sparse_features_));
+        for (size_t slot = 0; slot < has_one.size(); ++slot) {
+            const int32_t feature = sparse_features_.data()[slot];
+            require(is_two_valued_[feature] != 0,
+                    "without sparse codes, sparse features must have two values");
+            has_one[slot] = view_.n_bins(feature) < 2;
+        }
+        const int32_t* slots = sparse_slot_.data();
+        require(sum_at(has_one.data(), slots, n_listed) == 0,
+                "without sparse codes, listed features must have two values");
+        if (!rise_within_rows(sparse_indptr_.data(), view_.n_rows, slots)) refuse_lists();
     }
 
     // Says what is wrong with them.
@@ -173,7 +196,7 @@ class Binned {
     Vector<uint32_t> sparse_default_;
     Vector<int64_t> sparse_indptr_;
     Vector<int32_t> sparse_slot_;
-    Vector<uint32_t> sparse_code_;
+    std::optional<Vector<uint32_t>> sparse_code_;
     std::vector<uint8_t> is_two_valued_;
     SharedCuts cuts_;
     BinnedView view_;

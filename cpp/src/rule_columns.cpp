@@ -29,7 +29,7 @@ RuleColumns::RuleColumns(const BinnedView& binned) : binned_(binned), slot_(binn
              ++e) {
             const int64_t at = next[slots[e]]++;
             rows[at] = static_cast<int32_t>(row);
-            if (has_codes) codes[at] = binned.sparse_code[e];
+            if (has_codes) codes[at] = binned.listed_code(e);
         }
 }
 

@@ -70,7 +70,7 @@ void SparseEntries::collect_by_row(const NodeRange& range, const std::vector<int
     for (const Found& found : found_) {
         const int64_t at = begin_[found.slot] + count_[found.slot]++;
         rows_[at] = found.place;
-        if (has_codes_) codes_[at] = workspace_.binned.sparse_code[found.entry];
+        if (has_codes_) codes_[at] = workspace_.binned.listed_code(found.entry);
     }
     if (slots)
         for (int32_t slot : *slots) wanted_[slot] = 0;
@@ -134,7 +134,7 @@ SparseEntries::Listing& SparseEntries::make_listing(const NodeRange& range) {
              e < workspace_.binned.sparse_indptr[row + 1]; ++e) {
             const int64_t at = --listing.begin[workspace_.binned.sparse_slot[e]];
             listing.rows[at] = row;
-            if (has_codes_) listing.codes[at] = workspace_.binned.sparse_code[e];
+            if (has_codes_) listing.codes[at] = workspace_.binned.listed_code(e);
         }
     }
     return listing;

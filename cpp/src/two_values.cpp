@@ -110,13 +110,8 @@ template <typename Code>
 void split_entries(const SplitTask<Code>& task) {
     int64_t n = 0;
     int32_t* const slots = task.slots;
-    uint32_t* const codes = task.codes;
     const int32_t* const places = task.place;
-    const uint32_t* const code_of = task.code;
-    auto list = [&](int32_t feature) {
-        slots[n] = places[feature];
-        codes[n++] = code_of[feature];
-    };
+    auto list = [&](int32_t feature) { slots[n++] = places[feature]; };
     auto inverted_at = [&](int64_t i) {  // those are few, and hardly ever looked at
         return i < task.n_inverted ? task.inverted[i] : INT32_MAX;
     };
@@ -139,7 +134,7 @@ void split_entries(const SplitTask<Code>& task) {
             }
             const int64_t tile = (-1 - place) / kTileFeatures, at = (-1 - place) % kTileFeatures;
             task.tiles[(tile * task.n_rows + row) * kTileFeatures + at] =
-                static_cast<Code>(code_of[feature]);
+                static_cast<Code>(task.code[feature]);
         }
         while (i < task.n_inverted) list(task.inverted[i++]);
     }

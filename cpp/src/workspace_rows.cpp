@@ -62,7 +62,7 @@ void Workspace::decide_sides(const NodeRange& range, const Split& split,
         const int32_t* const last = binned.sparse_slot + binned.sparse_indptr[row + 1];
         const int32_t* const entry = std::lower_bound(first, last, slot);
         left[i] = entry != last && *entry == slot
-                      ? side(binned.sparse_code[entry - binned.sparse_slot], kMissingU32)
+                      ? side(binned.listed_code(entry - binned.sparse_slot), kMissingU32)
                       : default_side;
     }
 }

@@ -42,7 +42,7 @@ class Binned:
         sparse_default: NDArray[np.uint32],
         sparse_indptr: NDArray[np.int64],
         sparse_slot: NDArray[np.int32],
-        sparse_code: NDArray[np.uint32],
+        sparse_code: NDArray[np.uint32] | None,
     ) -> None: ...
 
 class RowOrders:
@@ -218,7 +218,6 @@ def split_entries(
     inverted: NDArray[np.int32],
     list_indptr: NDArray[np.int64],
     slots: NDArray[np.int32],
-    codes: NDArray[np.uint32],
     tiles: NDArray[np.uint8] | NDArray[np.uint32],
 ) -> None: ...
 def list_uncommon(

@@ -25,6 +25,8 @@ from benchmarks.versus.summary import summarise
 from benchmarks.versus.tasks import TASKS, Case
 from benchmarks.versus.worker import Cost, draw, measure
 
+from ramify import _core
+
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "dense-300-8-3"
 TINY_LABELS = "labels-300-8-6"
@@ -95,6 +97,27 @@ def test_json_holds_rows_measurements_and_machine_facts(smoke: tuple[str, Path])
         assert measurement["cost"]["fit_seconds"] > 0
         assert measurement["cost"]["model_bytes"] > 0
     assert all(row["reference"] == "sklearn-tree" for row in document["rows"])
+
+
+def test_kernels_are_those_of_the_instruction_set_that_was_asked_for(tmp_path: Path) -> None:
+    found = tmp_path / "tree.json"
+    arguments = ["--problems", TINY, "--settings", "depth-8", "--dtypes", "float64"]
+    arguments += ["--repeats", "1", "--methods", "ramify-tree", "--out", str(found)]
+    before = _core.instruction_set()
+    try:
+        assert main([*arguments, "--instruction-set", "baseline"]) == 0
+    finally:
+        _core.use_instruction_set(before)
+    assert json.loads(found.read_text())["machine"]["instruction_set"] == "baseline"
+
+
+def test_an_instruction_set_that_the_processor_lacks_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_core, "use_instruction_set", lambda name: False)
+    with pytest.raises(SystemExit):
+        main(["--instruction-set", "avx512"])
+    assert "must be one that this processor has" in capsys.readouterr().err
 
 
 def test_csv_has_the_rows_of_the_json(smoke: tuple[str, Path]) -> None:

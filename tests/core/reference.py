@@ -34,7 +34,10 @@ def decode_codes(binned: BinnedFeatures) -> NDArray[np.int64]:
     for slot, feature in enumerate(binned.sparse_features):
         codes[:, feature] = binned.sparse_default[slot]
     rows = np.repeat(np.arange(binned.n_rows), np.diff(binned.sparse_indptr))
-    codes[rows, binned.sparse_features[binned.sparse_slot]] = binned.sparse_code
+    listed = binned.sparse_code
+    if listed is None:
+        listed = 1 - binned.sparse_default[binned.sparse_slot]
+    codes[rows, binned.sparse_features[binned.sparse_slot]] = listed
     codes[codes == np.iinfo(np.uint32).max] = MISSING
     return codes
 

@@ -65,8 +65,49 @@ BAD_BINNED = {
     "falling slots": ("sparse_slot", lambda a: np.ascontiguousarray(a["sparse_slot"][::-1])),
     "short sparse codes": ("sparse_code", lambda a: a["sparse_code"][:-1]),
     "sparse code that is no bin": ("sparse_code", lambda a: changed(a["sparse_code"], 0, 10**6)),
+    "no sparse codes of more than two values": ("sparse_code", lambda a: None),
     "signed sparse codes": ("sparse_code", lambda a: a["sparse_code"].astype(np.int64)),
 }
+
+
+def words(**changes):
+    """Three rows of two words; what is listed has the code that is not the default."""
+    arrays = {
+        "n_rows": 3,
+        "is_categorical": np.zeros(2, np.uint8),
+        "bin_offsets": np.array([0, 2, 4]),
+        "bin_low": np.array([0.0, 1.0, 0.0, 1.0]),
+        "bin_high": np.array([0.0, 1.0, 0.0, 1.0]),
+        "dense_features": np.zeros(0, np.int32),
+        "codes_u8": None,
+        "codes_u32": None,
+        "sparse_features": np.array([0, 1], np.int32),
+        "sparse_default": np.array([0, 1], np.uint32),
+        "sparse_indptr": np.array([0, 2, 2, 3]),
+        "sparse_slot": np.array([0, 1, 1], np.int32),
+        "sparse_code": None,
+    }
+    return arrays | changes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sparse_default": np.array([0, 2**32 - 1], np.uint32)},  # missing
+        {"sparse_default": np.array([0, 2], np.uint32)},
+        {"sparse_slot": np.array([1, 0, 1], np.int32)},
+        {"sparse_slot": np.array([0, 1, 2], np.int32)},
+        {"sparse_slot": np.array([0, 1], np.int32)},
+        {"bin_offsets": np.array([0, 3, 4]), "sparse_default": np.zeros(2, np.uint32)},
+        {"bin_offsets": np.array([0, 2, 3]), "bin_low": np.arange(3.0), "bin_high": np.arange(3.0),
+         "sparse_default": np.zeros(2, np.uint32)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_words_without_codes_are_refused_unless_they_have_two_values(change):
+    _core.Binned(**words())
+    with pytest.raises(ValueError):
+        _core.Binned(**words(**change))
 
 
 @pytest.mark.parametrize("fault", BAD_BINNED)

@@ -35,8 +35,12 @@ def code_matrix(binned):
     codes[:, binned.sparse_features] = binned.sparse_default.astype(np.int64)
     for row in range(binned.n_rows):
         for entry in range(binned.sparse_indptr[row], binned.sparse_indptr[row + 1]):
-            code = int(binned.sparse_code[entry])
-            feature = binned.sparse_features[binned.sparse_slot[entry]]
+            slot = binned.sparse_slot[entry]
+            feature = binned.sparse_features[slot]
+            if binned.sparse_code is None:
+                code = 1 - int(binned.sparse_default[slot])
+            else:
+                code = int(binned.sparse_code[entry])
             codes[row, feature] = -1 if code == MISSING_U32 else code
     return codes
 
@@ -76,17 +80,26 @@ def check_layout(binned):
         "sparse_default": np.uint32,
         "sparse_indptr": np.int64,
         "sparse_slot": np.int32,
-        "sparse_code": np.uint32,
     }
+    n_bins = np.diff(binned.bin_offsets)
+    if binned.sparse_code is not None:
+        dtypes["sparse_code"] = np.uint32
+        assert binned.sparse_code.size == binned.sparse_slot.size
+        assert (binned.sparse_code != binned.sparse_default[binned.sparse_slot]).all()
+        has_more = (n_bins[binned.sparse_features] > 2).any()
+        is_missing = [binned.sparse_code == MISSING_U32, binned.sparse_default == MISSING_U32]
+        assert has_more or np.concatenate(is_missing).any()
+    else:
+        assert (n_bins[binned.sparse_features[binned.sparse_slot]] == 2).all()
+        assert (binned.sparse_default < 2).all()
     for name, dtype in dtypes.items():
         array = getattr(binned, name)
         assert array.dtype == dtype, name
         assert array.flags.c_contiguous, name
-    assert binned.sparse_indptr[-1] == binned.sparse_code.size == binned.sparse_slot.size
+    assert binned.sparse_indptr[-1] == binned.sparse_slot.size
     for row in range(binned.n_rows):
         slots = binned.sparse_slot[binned.sparse_indptr[row] : binned.sparse_indptr[row + 1]]
         assert (np.diff(slots) > 0).all()
-    assert (binned.sparse_code != binned.sparse_default[binned.sparse_slot]).all()
 
 
 def assert_same(a, b):
@@ -342,7 +355,7 @@ def test_wide_sparse_data_are_not_densified():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < dense_bytes / 10
-    assert binned.sparse_code.size == X.nnz
+    assert binned.sparse_slot.size == X.nnz
     assert binned.dense_features.size == 0
 
 
@@ -466,24 +479,23 @@ def test_entries_are_split_into_lists_and_tiles(dtype, inverted):
     is_listed[:, inverted] ^= True
     n_listed = int(is_listed.sum())
     indptr, slots = np.empty(21, np.int64), np.empty(n_listed, np.int32)
-    codes, tiles = np.empty(n_listed, np.uint32), np.zeros((2, 20, 4), dtype)
+    tiles = np.zeros((2, 20, 4), dtype)
     entries = X.indptr.astype(np.int64), X.indices.astype(np.int32), place, code
     entries = *entries, np.array(inverted, np.int32)
-    _core.split_entries(*entries, indptr, slots, codes, tiles)
+    _core.split_entries(*entries, indptr, slots, tiles)
     for row, line in enumerate(X.toarray()):
         features = np.flatnonzero(line)
         listed = np.flatnonzero(is_listed[row])
         assert slots[indptr[row] : indptr[row + 1]].tolist() == place[listed].tolist()
-        assert codes[indptr[row] : indptr[row + 1]].tolist() == code[listed].tolist()
         expected = np.zeros(8, dtype)
         expected[[-1 - place[f] for f in features if place[f] < 0]] = [
             code[f] for f in features if place[f] < 0
         ]
         assert np.array_equal(tiles[:, row].ravel(), expected)
     with pytest.raises(ValueError, match="slots"):
-        _core.split_entries(*entries, indptr, slots[1:], codes[1:], tiles)
+        _core.split_entries(*entries, indptr, slots[1:], tiles)
     with pytest.raises(ValueError, match="place"):
-        _core.split_entries(*entries, indptr, slots, codes, tiles[:1].copy())
+        _core.split_entries(*entries, indptr, slots, tiles[:1].copy())
     twice = np.repeat(entries[1][:1], entries[1].size)
     with pytest.raises(ValueError, match="indices must rise within a row"):
-        _core.split_entries(entries[0], twice, *entries[2:], indptr, slots, codes, tiles)
+        _core.split_entries(entries[0], twice, *entries[2:], indptr, slots, tiles)

@@ -87,13 +87,12 @@ struct SplitTask {
     const int64_t* indptr = nullptr;   // IN (n_rows + 1,)
     const int32_t* indices = nullptr;  // IN features, ascending in a row
     const int32_t* place = nullptr;    // IN (n_features,) slot, or -1 - place among dense features
-    const uint32_t* code = nullptr;    // IN (n_features,)
+    const uint32_t* code = nullptr;    // IN (n_features,) looked at for dense features
     // IN ascending: features with a slot that list the rows without an entry instead
     const int32_t* inverted = nullptr;
     int64_t n_inverted = 0;
     int64_t* list_indptr = nullptr;  // OUT (n_rows + 1,)
     int32_t* slots = nullptr;        // OUT of features with a slot
-    uint32_t* codes = nullptr;       // OUT
     Code* tiles = nullptr;           // OUT (n_tiles, n_rows, 4), where other features have entries
 };
 

@@ -36,7 +36,7 @@ struct BinnedView {
     const uint32_t* sparse_default = nullptr;  // (n_sparse,)
     const int64_t* sparse_indptr = nullptr;    // (n_rows + 1,)
     const int32_t* sparse_slot = nullptr;      // index into sparse_features, ascending in a row
-    const uint32_t* sparse_code = nullptr;
+    const uint32_t* sparse_code = nullptr;     // null: the other one of two codes
     // All rows in the order of every dense numeric feature, as list entries (kernels.hpp), or
     // null: [feature][n_rows], at most kMostOrderedRows rows.
     const uint32_t* row_orders = nullptr;
@@ -45,6 +45,10 @@ struct BinnedView {
 
     int64_t n_bins(int32_t feature) const {
         return bin_offsets[feature + 1] - bin_offsets[feature];
+    }
+    uint32_t listed_code(int64_t entry) const {
+        return sparse_code != nullptr ? sparse_code[entry]
+                                      : 1 - sparse_default[sparse_slot[entry]];
     }
 };
 

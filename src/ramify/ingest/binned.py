@@ -51,8 +51,9 @@ class BinnedFeatures:
     sparse_indptr : ndarray of shape (n_rows + 1,), int64
     sparse_slot : ndarray of shape (n_listed,), int32
         Position in sparse_features, ascending within a row.
-    sparse_code : ndarray of shape (n_listed,), uint32
-        Never the default; MISSING_U32 is missing.
+    sparse_code : ndarray of shape (n_listed,), uint32, or None
+        Never the default; MISSING_U32 is missing. None if every sparse feature has two values at
+        most, such as words: what is listed then has the one that is not the default.
     """
 
     n_rows: int
@@ -67,7 +68,7 @@ class BinnedFeatures:
     sparse_default: NDArray[np.uint32]
     sparse_indptr: NDArray[np.int64]
     sparse_slot: NDArray[np.int32]
-    sparse_code: NDArray[np.uint32]
+    sparse_code: NDArray[np.uint32] | None
 
     def at(self, rows: NDArray[Any]) -> BinnedFeatures:
         """Give the features of some rows, in the bins of all."""
@@ -83,7 +84,7 @@ class BinnedFeatures:
             dense_codes=codes,
             sparse_indptr=indptr,
             sparse_slot=self.sparse_slot[entries],
-            sparse_code=self.sparse_code[entries],
+            sparse_code=None if self.sparse_code is None else self.sparse_code[entries],
         )
 
 
@@ -142,14 +143,14 @@ class CodesByRow:
     default : ndarray of shape (n_sparse,)
     indptr : ndarray of shape (n_rows + 1,)
     slots, codes : ndarray of shape (n_listed,)
-        A slot is a position in `features`.
+        A slot is a position in `features`. The codes are None if every feature has two at most.
     """
 
     features: NDArray[Any]
     default: NDArray[Any]
     indptr: NDArray[Any]
     slots: NDArray[Any]
-    codes: NDArray[Any]
+    codes: NDArray[Any] | None
 
 
 def is_stored_sparse(
@@ -227,6 +228,7 @@ def assemble(
     tiles : ndarray of shape (ceil(n_dense / 4), n_rows, 4)
     listed : CodesByRow
     """
+    codes = None if _have_two_codes(bins, listed) else listed.codes
     return BinnedFeatures(
         n_rows=n_rows,
         n_features=categories.size,
@@ -240,8 +242,18 @@ def assemble(
         sparse_default=listed.default.astype(np.uint32),
         sparse_indptr=listed.indptr.astype(np.int64, copy=False),
         sparse_slot=listed.slots.astype(np.int32, copy=False),
-        sparse_code=listed.codes.astype(np.uint32, copy=False),
+        sparse_code=None if codes is None else codes.astype(np.uint32, copy=False),
     )
+
+
+def _have_two_codes(bins: Bins, listed: CodesByRow) -> bool:
+    """Tell whether all listed features have two codes at most and are never missing."""
+    if listed.codes is None:
+        return True
+    n_bins = np.diff(bins.offsets)[listed.features]
+    codes_and_defaults = (listed.codes, listed.default)
+    is_known = all((codes != MISSING_U32).all() for codes in codes_and_defaults)
+    return bool(is_known and (n_bins <= 2).all())
 
 
 def tile_columns(columns: Sequence[NDArray[Any]], n_rows: int, dtype: Any) -> NDArray[Any]:

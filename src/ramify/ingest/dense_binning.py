@@ -219,11 +219,11 @@ def _list_codes(
     n_listed = int(pairs.n_listed[pairs.is_sparse].sum())
     rows, places = np.empty(n_listed, np.int32), np.empty(n_listed, np.int32)
     _core.list_uncommon(encoded, features, common, rows, places)
-    codes = 1 - default[features]
     all_features = np.flatnonzero(is_sparse)
     if all_features.size == features.size:  # by row already
         indptr = np.searchsorted(rows, np.arange(len(encoded) + 1))
-        return CodesByRow(all_features, default[is_sparse], indptr, places, codes[places])
+        return CodesByRow(all_features, default[is_sparse], indptr, places, None)
+    codes = 1 - default[features]
     slot_of = np.cumsum(is_sparse) - 1
     listed: list[tuple[NDArray[Any], ...]] = [(rows, slot_of[features][places], codes[places])]
     for feature in np.setdiff1d(all_features, features).tolist():

@@ -150,16 +150,15 @@ def _bin_alike(
     )
     n_listed = int(np.where(lists_zeros, n_rows - n_stored, n_stored)[is_listed].sum())
     indptr = np.empty(n_rows + 1, np.int64)
-    slots, codes = np.empty(n_listed, np.int32), np.empty(n_listed, np.uint32)
+    slots = np.empty(n_listed, np.int32)
     _core.split_entries(
         encoded.indptr.astype(np.int64),
         indices,
         place.astype(np.int32),
-        np.where(lists_zeros, zero_code, code).astype(np.uint32),
+        code.astype(np.uint32),
         np.flatnonzero(lists_zeros).astype(np.int32),
         indptr,
         slots,
-        codes,
         tiles,
     )
     listed = CodesByRow(
@@ -167,7 +166,7 @@ def _bin_alike(
         np.where(lists_zeros, code, zero_code)[is_listed],
         indptr,
         slots,
-        codes,
+        None,
     )
     bins = Bins(offsets, edges, edges.copy())
     return assemble(n_rows, categories, bins, dense, tiles, listed)
