@@ -148,6 +148,7 @@ int64_t uncommon(const Matrix<T>& values, const Vector<int32_t>& features,
     task.n_listed = length(rows);
     task.rows = rows.data();
     task.slots = slots.data();
+    task.n_listed = length(slots);
     return without_gil([&](Interrupt&) { return list_uncommon(task); });
 }
 
@@ -187,15 +188,10 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
             "tiles must have shape (n_tiles, n_rows, 4)");
     require_range(place, -length(tiles) * kTileFeatures, n_features, "place");
     require_range(inverted, 0, n_features, "inverted");
-    std::vector<int8_t> change(n_features);  // of the number of listed rows, with an entry
-    for (int64_t f = 0; f < n_features; ++f) change[f] = place.data()[f] >= 0;
     for (int64_t i = 0; i < length(inverted); ++i) {
         require(i == 0 || inverted.data()[i] > inverted.data()[i - 1], "inverted must rise");
         require(place.data()[inverted.data()[i]] >= 0, "inverted features must have a slot");
-        change[inverted.data()[i]] = -1;
     }
-    const int64_t n_more = sum_at(change.data(), indices.data(), length(indices));
-    require_length(slots, task.n_rows * length(inverted) + n_more, "slots");
     task.indptr = indptr.data();
     task.indices = indices.data();
     task.place = place.data();
@@ -204,8 +200,10 @@ void split(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
     task.n_inverted = length(inverted);
     task.list_indptr = list_indptr.data();
     task.slots = slots.data();
+    task.n_listed = length(slots);
     task.tiles = tiles.data();
-    without_gil([&](Interrupt&) { split_entries(task); });
+    const bool fits = without_gil([&](Interrupt&) { return split_entries(task); });
+    require(fits, "slots must have the length of what is listed");
 }
 
 template <typename Index>

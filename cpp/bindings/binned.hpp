@@ -169,7 +169,8 @@ class Binned {
             has_one[slot] = view_.n_bins(feature) < 2;
         }
         const int32_t* slots = sparse_slot_.data();
-        require(sum_at(has_one.data(), slots, n_listed) == 0,
+        const bool has_any = std::find(has_one.begin(), has_one.end(), 1) != has_one.end();
+        require(!has_any || sum_at(has_one.data(), slots, n_listed) == 0,
                 "without sparse codes, listed features must have two values");
         if (!rise_within_rows(sparse_indptr_.data(), view_.n_rows, slots)) refuse_lists();
     }

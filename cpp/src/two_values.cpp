@@ -107,11 +107,15 @@ void count_entries(const int32_t* indices, int64_t n_indices, int64_t n, int64_t
 }
 
 template <typename Code>
-void split_entries(const SplitTask<Code>& task) {
+bool split_entries(const SplitTask<Code>& task) {
     int64_t n = 0;
     int32_t* const slots = task.slots;
     const int32_t* const places = task.place;
-    auto list = [&](int32_t feature) { slots[n++] = places[feature]; };
+    const int64_t n_listed = task.n_listed;
+    auto list = [&](int32_t feature) {
+        if (n < n_listed) slots[n] = places[feature];
+        ++n;
+    };
     auto inverted_at = [&](int64_t i) {  // those are few, and hardly ever looked at
         return i < task.n_inverted ? task.inverted[i] : INT32_MAX;
     };
@@ -139,10 +143,11 @@ void split_entries(const SplitTask<Code>& task) {
         while (i < task.n_inverted) list(task.inverted[i++]);
     }
     task.list_indptr[task.n_rows] = n;
+    return n == n_listed;
 }
 
-template void split_entries(const SplitTask<uint8_t>&);
-template void split_entries(const SplitTask<uint32_t>&);
+template bool split_entries(const SplitTask<uint8_t>&);
+template bool split_entries(const SplitTask<uint32_t>&);
 template void find_two_values(const TwoValueTask<float>&, ThreadTeam&);
 template void find_two_values(const TwoValueTask<double>&, ThreadTeam&);
 template int64_t list_uncommon(const ListTask<float>&);

@@ -92,11 +92,13 @@ struct SplitTask {
     const int32_t* inverted = nullptr;
     int64_t n_inverted = 0;
     int64_t* list_indptr = nullptr;  // OUT (n_rows + 1,)
-    int32_t* slots = nullptr;        // OUT of features with a slot
-    Code* tiles = nullptr;           // OUT (n_tiles, n_rows, 4), where other features have entries
+    int64_t n_listed = 0;
+    int32_t* slots = nullptr;  // OUT (n_listed,) of features with a slot
+    Code* tiles = nullptr;     // OUT (n_tiles, n_rows, 4), where other features have entries
 };
 
+// Returns whether there are as many listed rows as there is room for.
 template <typename Code>
-void split_entries(const SplitTask<Code>& task);
+bool split_entries(const SplitTask<Code>& task);
 
 }  // namespace ramify
