@@ -107,6 +107,9 @@ void def_cut(nb::module_& module) {
 void cut_values(const Vector<int64_t>& counts, OutVector<int64_t> ends) {
     const int64_t n = length(counts), n_bins = length(ends);
     require_range(counts, 1, INT32_MAX, "counts");
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; ++i) total += counts.data()[i];
+    require(total < INT32_MAX, "counts must add up to less than 2**31 - 1");
     require(n_bins <= n && (n_bins >= 1 || n == 0), "there must be at most a bin for each value");
     cut_into_bins(counts.data(), n, n_bins, ends.data());
 }

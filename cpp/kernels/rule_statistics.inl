@@ -194,9 +194,9 @@ void logistic_gradient(const int8_t* labels, double* scores, const double* added
     if (n > 0) last(labels, scores, added, n, gradient);
 }
 
-// Where |g| is nearly 1 little is left of 1 - |g|, and where it is tiny the next might vanish:
-// such derivatives are computed from the scores. Others are off by the last bits each time, as the
-// scores are, too.
+// Where |g| is nearly 1, before or after, little is left of 1 - |g|, and where it is tiny the next
+// might vanish: such derivatives are computed from the scores. Others are off by the last bits
+// each time, as the scores are, too.
 constexpr double kMostShare = 15.0 / 16, kLeastShare = 1e-100;
 
 void move_logistic(const LogisticMove& move, int64_t n, double* scores, double* gradient) {
@@ -210,8 +210,8 @@ void move_logistic(const LogisticMove& move, int64_t n, double* scores, double* 
         double8 next[1] = {share + (one - share) * factor};
         invert(next);
         next[0] = next[0] * g;
-        const auto is_rough =
-            (share > all8(kMostShare)) | ((share < all8(kLeastShare)) & (share > zero));
+        const auto is_rough = (larger(share, abs8(next[0])) > all8(kMostShare)) |
+                              ((share < all8(kLeastShare)) & (share > zero));
         if (is_any(is_rough)) {
             int8_t labels[kSystems];
             double exact[kSystems] = {};

@@ -291,10 +291,10 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
     set_penalties(params, bins, out);
     out.is_coupled = true;
     out.has_bounds = out.n_outputs > params.direct_max_outputs;
+    double* values = out.own_values(covered.size());
     const int64_t block = out.block(), width = out.row_width();
     if (params.label_bins > 0 || static_cast<int64_t>(out.solution.size()) != block)
         out.solution.assign(block, 0.0);
-    double* values = out.own_values(covered.size());
     double* left = out.has_bounds ? out.own_left(covered.size()) : nullptr;
     if (left == nullptr) out.left = nullptr;
     out.scale.resize(covered.size());

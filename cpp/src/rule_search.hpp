@@ -106,7 +106,7 @@ struct SearchRows {
     bool is_coupled = false;
     bool has_bounds = false;         // many coupled outputs: four sums instead of two
     bool is_logistic = false;        // rows are gradients alone, as in RuleStatistics
-    const double* values = nullptr;  // rows of (gradient, diagonal), one after the other
+    const double* values = nullptr;  // rows of (gradient, diagonal), or of gradients alone
     const int32_t* draws = nullptr;  // by position: how often a row counts; null: once
     AlignedVector<double> scale;     // by position, coupled only
     const double* left = nullptr;    // by position, as in CoupledRows; with bounds only

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def cut_into_bins(counts: NDArray[np.int64], max_bins: int | None) -> NDArray[np.int64]:
+def cut_into_bins(counts: NDArray[np.int64], max_bins: int) -> NDArray[np.int64]:
     """Cut a sequence of distinct values into consecutive bins of about equal counts.
 
     With at most `max_bins` values every value has its own bin. Otherwise there are exactly
@@ -18,8 +18,7 @@ def cut_into_bins(counts: NDArray[np.int64], max_bins: int | None) -> NDArray[np
     ----------
     counts : ndarray of shape (n_values,), int64
         How often each value occurs, in ascending order of the values; all positive.
-    max_bins : int or None
-        None: every value has its own bin.
+    max_bins : int
 
     Returns
     -------
@@ -27,7 +26,7 @@ def cut_into_bins(counts: NDArray[np.int64], max_bins: int | None) -> NDArray[np
         One past the last value of each bin, strictly increasing; the last is n_values.
     """
     n_values = counts.size
-    if max_bins is None or n_values <= max_bins:
+    if n_values <= max_bins:
         return np.arange(1, n_values + 1)
     cumulated = np.cumsum(counts)
     total = int(cumulated[-1])
@@ -82,7 +81,7 @@ def _cut_around_frequent(
     return np.array(ends)
 
 
-def cut_column(values: NDArray[np.float64], max_bins: int | None) -> tuple[NDArray, ...]:
+def cut_column(values: NDArray[np.float64], max_bins: int) -> tuple[NDArray, ...]:
     """Give the smallest and the largest value of each bin, and how many values it has."""
     distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     if distinct.size == 0:

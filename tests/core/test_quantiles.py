@@ -144,7 +144,8 @@ def test_columns_that_are_not_sorted_are_cut_somehow():
 
 
 @pytest.mark.parametrize(
-    ("counts", "n_bins"), [([1, 0, 2], 2), ([1, -3, 2], 2), ([1, 2**40], 1), ([1], 2), ([1, 2], 0)]
+    ("counts", "n_bins"),
+    [([1, 0, 2], 2), ([1, -3, 2], 2), ([1, 2**40], 1), ([2**30] * 3, 2), ([1], 2), ([1, 2], 0)],
 )
 def test_cut_into_bins_refuses(counts, n_bins):
     with pytest.raises(ValueError):

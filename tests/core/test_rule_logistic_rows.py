@@ -115,6 +115,30 @@ def test_adding_a_head_refuses_statistics_of_another_width(is_examplewise, width
         )
 
 
+@pytest.mark.parametrize("outputs", [None, [0, 1, 2]])
+@pytest.mark.parametrize("size", [30.0, 36.5, 45.0, 100.0, 300.0])
+def test_derivatives_that_come_to_1_are_those_of_the_scores(instruction_set, size, outputs):
+    # What rounding leaves of 1 - |g| would be taken for a curvature.
+    n, k = 1000, 3
+    labels = np.where(np.arange(n * k).reshape(n, k) % 2, 1, -1).astype(np.int8)
+    before = np.linspace(-2, 2, n * k).reshape(n, k)
+    rows = np.arange(n, dtype=np.int32)
+    chosen = None if outputs is None else np.array(outputs, np.int32)
+    found = []
+    for is_current in (False, True):
+        scores, gradient = before.copy(), np.zeros((n, 8))
+        gradient[:, :k] = -labels / (1 + np.exp(labels * scores))
+        head = np.array([size, -size, size])
+        _core.add_head(labels, scores, gradient, False, is_current, rows, chosen, head, 1)
+        found.append(gradient[:, :k])
+    anew, moved = found
+    assert (np.abs(moved) <= 1).all()
+    is_near_1 = np.abs(anew) > 15 / 16
+    assert is_near_1.any()
+    assert np.array_equal(moved[is_near_1], anew[is_near_1])
+    assert np.allclose(moved, anew, rtol=1e-14, atol=0)
+
+
 @pytest.mark.parametrize("head_size", [0, 1, 2])
 def test_derivatives_follow_the_scores_while_rules_are_learnt(instruction_set, head_size):
     rng = np.random.default_rng(1)

@@ -342,3 +342,16 @@ def test_multi_label_rules_converge_in_fewer_rules_under_marginal_dependence():
         losses = [subset_loss(predicted, Y[4000:]) for predicted in model.staged_predict(X[4000:])]
         reached[head] = int(np.argmax(np.array(losses) < 0.5))
     assert 0 < reached["complete"] < reached["single"]
+
+
+@pytest.mark.parametrize("head", ["single", "complete", "partial"])
+@pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic"])
+def test_rules_that_the_core_learns_are_those_that_go_through_python(loss, head):
+    X, Y = make_multilabel(n_samples=300, n_labels=9, random_state=0)
+    settings = {"n_rules": 40, "loss": loss, "head": head, "learning_rate": 0.1}
+    plain, guarded = (
+        RuleClassifier(**settings, step=step, random_state=0).fit(X, Y)
+        for step in ("newton", "guarded")
+    )
+    # Such small steps need no halving, so that guarding changes nothing.
+    assert np.array_equal(plain.decision_function(X), guarded.decision_function(X))

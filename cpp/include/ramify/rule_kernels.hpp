@@ -83,7 +83,7 @@ struct GainScan {
     double* sums = nullptr;  // OUT: those of all groups, (2 * padded outputs)
 };
 
-// What is added to the scores of labels, p; padded with 0. All are at most kMostMove.
+// What is added to the scores of labels, p; padded with 0. No |p| is above kMostMove.
 struct LogisticMove {
     const double* added = nullptr;    // p
     const double* raised = nullptr;   // e^p
@@ -175,8 +175,8 @@ struct RuleKernels {
     void (*logistic_gradient)(const int8_t* labels, double* scores, const double* added, int64_t n,
                               double* gradient);
     // The first derivatives g of (6) after a head was added to the scores, from those before it:
-    // g / (|g| + (1 - |g|) e^(y p)) for a head p, which takes a division and no exponential.
-    // The padding of the gradient is 0.
+    // g / (|g| + (1 - |g|) e^(y p)) for a head p, which takes a division; an exponential only
+    // where that would be rough. The gradient must be padded with 0.
     void (*move_logistic)(const LogisticMove& move, int64_t n, double* scores, double* gradient);
     void (*examplewise_statistics)(const int8_t* labels, double* scores, const double* added,
                                    int64_t n, double* gradient, double* diagonal);

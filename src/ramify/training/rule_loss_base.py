@@ -47,8 +47,8 @@ class PackedStatistics:
     Attributes
     ----------
     values : ndarray of shape (n_rows, 1 or 2 * padded number of channels)
-    gradient, diagonal : ndarray of shape (n_rows, n_channels)
-        Views of it; there is no diagonal if it follows from the gradient.
+    gradient : ndarray of shape (n_rows, n_channels)
+        A view of it.
     coupling : ndarray of shape (n_rows,), or None
     """
 
@@ -59,8 +59,15 @@ class PackedStatistics:
         block = _core.padded_outputs(n_channels)
         self.values = _zeros_on_cache_lines(n_rows, block if is_logistic else 2 * block)
         self.gradient = self.values[:, :n_channels]
-        self.diagonal = self.values[:, block : block + n_channels]
+        self._diagonal = None if is_logistic else self.values[:, block : block + n_channels]
         self.coupling = coupling
+
+    @property
+    def diagonal(self) -> Floats:
+        """Second derivatives, of shape (n_rows, n_channels): a view of the values."""
+        if self._diagonal is None:
+            raise AttributeError("Gradients of the logistic loss have no diagonal beside them.")
+        return self._diagonal
 
     @classmethod
     def of(cls, statistics: Statistics, is_logistic: bool = False) -> PackedStatistics:

@@ -152,7 +152,7 @@ class RuleLearner:
         packed = PackedStatistics(n_rows, n_channels, coupling, is_logistic=coupling is None)
         if self._first_sums is None:
             every = np.arange(n_rows, dtype=np.int32)
-            self._add_by_twin(packed, every, None, np.zeros(n_channels))
+            self._add_by_twin(packed, every, None, np.zeros(n_channels), is_current=False)
         return packed
 
     def _is_over(self) -> bool:
@@ -172,7 +172,7 @@ class RuleLearner:
         if self._settings.start is not None:
             head = self._settings.start.baseline(_loss_targets(self._targets.at(rows)))
         every = np.arange(self.scores.shape[0], dtype=np.int32)
-        self._add(every, np.arange(head.size, dtype=np.int32), head)
+        self._add(every, np.arange(head.size, dtype=np.int32), head, is_first=True)
         nothing = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0))
         return Rule(*nothing, np.arange(head.size, dtype=np.int32), head, rows.size, gain)
 
@@ -260,13 +260,19 @@ class RuleLearner:
         return np.zeros_like(head)
 
     def _add(
-        self, rows: NDArray[Any], outputs: NDArray[np.int32], head: NDArray[np.float64]
+        self,
+        rows: NDArray[Any],
+        outputs: NDArray[np.int32],
+        head: NDArray[np.float64],
+        *,
+        is_first: bool = False,
     ) -> None:
         """Add a head to the scores of rows, and bring their derivatives up to date."""
         is_complete = head.size == self.scores.shape[1]
         known = self._statistics
         if self._has_twin:
-            self._add_by_twin(known, rows, None if is_complete else outputs, head)
+            chosen = None if is_complete else outputs
+            self._add_by_twin(known, rows, chosen, head, is_current=not is_first)
         elif is_complete or not self._loss.decomposable:
             scores = self.scores[rows]
             scores[:, outputs] += head
@@ -289,13 +295,16 @@ class RuleLearner:
         rows: NDArray[Any],
         outputs: NDArray[np.int32] | None,
         head: NDArray[np.float64],
+        *,
+        is_current: bool,
     ) -> None:
+        """Let the core add a head; `is_current`: the statistics are those of the scores."""
         _core.add_head(
             labels=self._targets.values,
             scores=self.scores,
             statistics=statistics.values,
             is_examplewise=not self._loss.decomposable,
-            is_current=False,  # not before the default rule
+            is_current=is_current,
             rows=rows,
             outputs=outputs,
             head=head,
