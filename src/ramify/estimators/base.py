@@ -91,7 +91,7 @@ class MultiOutputEstimator(BaseEstimator):
 
     def _warn_identifiers(self, data: BinnedData) -> None:
         """Warn of columns in which about every row has a category of its own."""
-        if data.n_rows < _FEWEST_NAMED_ROWS:
+        if data.n_rows < _FEWEST_NAMED_ROWS or not data.schema.has_categories:
             return
         for j in np.flatnonzero(2 * data.schema.n_categories > data.n_rows):
             names = data.schema.names

@@ -91,19 +91,20 @@ class FeatureSchema:
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
         """Whether each feature is categorical, of shape (n_features,)."""
-        if not self._has_categories:
+        if not self.has_categories:
             return np.zeros(self.n_features, dtype=np.bool_)
         return np.array([c is not None for c in self.categories], dtype=np.bool_)
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
         """Number of categories of each feature, 0 for numeric ones, of shape (n_features,)."""
-        if not self._has_categories:
+        if not self.has_categories:
             return np.zeros(self.n_features, dtype=np.int32)
         return np.array([0 if c is None else c.size for c in self.categories], dtype=np.int32)
 
     @cached_property
-    def _has_categories(self) -> bool:
+    def has_categories(self) -> bool:
+        """Whether some feature is categorical."""
         return any(map(is_not, self.categories, repeat(None)))
 
     @classmethod
@@ -177,7 +178,7 @@ class FeatureSchema:
         return describe_column(name, position, "X")
 
     def _categorical_items(self) -> list[tuple[int, NDArray[Any]]]:
-        if not self._has_categories:
+        if not self.has_categories:
             return []
         return [(j, c) for j, c in enumerate(self.categories) if c is not None]
 

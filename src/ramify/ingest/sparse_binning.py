@@ -129,14 +129,14 @@ def _bin_alike(
     n_stored = np.empty(n_features, np.int64)
     _core.count_entries(indices, n_stored)
     n_bins = 1 + ((n_stored > 0) & (n_stored < n_rows))
-    code = (n_bins - 1) * (value > 0)  # of the stored value
-    zero_code = n_bins - 1 - code
+    zero_code = n_bins - 1 if value < 0 else np.zeros_like(n_bins)
+    code = n_bins - 1 - zero_code  # of the stored value
     n_default = np.maximum(n_stored, n_rows - n_stored)
-    is_zero_default = (2 * n_stored < n_rows) | ((2 * n_stored == n_rows) & (zero_code == 0))
-    is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
     every = np.ones(n_features, dtype=np.bool_)
+    is_listed = is_stored_sparse(n_rows, n_default, n_bins, max_bins)
     is_listed = settle_lists(is_listed, every, n_rows, categories, max_bins)
-    lists_zeros = is_listed & ~is_zero_default
+    is_stored_default = (2 * n_stored > n_rows) | ((2 * n_stored == n_rows) & (code == 0))
+    lists_zeros = is_listed & is_stored_default
     offsets = np.concatenate([[0], np.cumsum(n_bins)])
     edges = np.zeros(int(offsets[-1]))
     has_value = n_stored > 0
@@ -145,10 +145,10 @@ def _bin_alike(
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
     for at in np.flatnonzero(zero_code[dense]).tolist():
         tiles[at // TILE, :, at % TILE] = zero_code[dense[at]]
-    place = np.where(
-        is_listed, np.cumsum(is_listed) - 1, np.cumsum(is_listed) - np.arange(1, n_features + 1)
-    )
-    n_listed = int(np.where(lists_zeros, n_rows - n_stored, n_stored)[is_listed].sum())
+    place = np.cumsum(is_listed) - 1
+    if dense.size:
+        place[dense] = -1 - np.arange(dense.size)
+    n_listed = int((n_rows - n_default)[is_listed].sum())
     indptr = np.empty(n_rows + 1, np.int64)
     slots = np.empty(n_listed, np.int32)
     _core.split_entries(

@@ -105,6 +105,8 @@ class TrainingData:
     @cached_property
     def weighted_rows(self) -> NDArray[np.int32]:
         """Rows with some weight in some observed output, ascending."""
+        if self.targets.observed is None and self.weights is None:
+            return np.arange(self.features.n_rows, dtype=np.int32)
         counts = np.ones((self.features.n_rows, 1), dtype=np.bool_)
         if self.targets.observed is not None:
             counts = self.targets.observed

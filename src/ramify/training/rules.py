@@ -350,6 +350,8 @@ def _is_partial(targets: RuleTargets) -> bool:
 
 def _usable_rows(targets: RuleTargets) -> NDArray[np.bool_]:
     """Tell which rows have some weight in some observed channel."""
+    if not _is_partial(targets):
+        return np.ones(len(targets.values), dtype=np.bool_)
     counts = np.ones((len(targets.values), 1), dtype=np.bool_)
     if targets.observed is not None:
         counts = targets.observed
