@@ -1,6 +1,7 @@
 """What tests of the core's rules have in common."""
 
 import numpy as np
+from core_tree import binned_arrays
 from rule_reference import OPERATORS
 from scipy import sparse
 
@@ -17,23 +18,7 @@ def columns_of(X, is_categorical=None, max_bins=255):
     dense = X.toarray() if sparse.issparse(X) else X
     n_categories = np.where(is_categorical, np.nanmax(dense, axis=0) + 1, 0).astype(int)
     f = bin_features(X, is_categorical, n_categories, max_bins)
-    codes = f.dense_codes
-    binned = _core.Binned(
-        n_rows=f.n_rows,
-        is_categorical=f.is_categorical,
-        bin_offsets=f.bin_offsets,
-        bin_low=f.bin_low,
-        bin_high=f.bin_high,
-        dense_features=f.dense_features,
-        codes_u8=codes if codes.dtype == np.uint8 else None,
-        codes_u32=codes if codes.dtype == np.uint32 else None,
-        sparse_features=f.sparse_features,
-        sparse_default=f.sparse_default,
-        sparse_indptr=f.sparse_indptr,
-        sparse_slot=f.sparse_slot,
-        sparse_code=f.sparse_code,
-    )
-    return _core.RuleColumns(binned)
+    return _core.RuleColumns(_core.Binned(**binned_arrays(f)))
 
 
 def params_of(n_features, **changed):
