@@ -18,7 +18,7 @@ from ramify.experiments._report_tables import (
     leaderboard,
     verdict_table,
 )
-from ramify.experiments._report_words import settings_words, summary
+from ramify.experiments._report_words import _share, settings_words, summary
 from ramify.metrics import METRICS
 
 
@@ -278,3 +278,8 @@ def luminance(colour):
     parts = [int(text[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(("part", "text"), [(0.003, "less than 1%"), (0.011, "1%"), (0.5, "50%")])
+def test_a_small_share_is_not_written_as_none(part, text):
+    assert _share(part) == text

@@ -108,7 +108,7 @@ def task_summary(comparison: Comparison, metric: Metric) -> str:
         fastest = min(quick, key=lambda s: s.fit_seconds)
         parts.append(
             f"{fastest.method} comes close ({fastest.score:.3f}) in "
-            f"{fastest.fit_seconds / best.fit_seconds:.0%} of the training time."
+            f"{_share(fastest.fit_seconds / best.fit_seconds)} of the training time."
         )
     return " ".join(parts)
 
@@ -162,3 +162,8 @@ def _within_one(comparison: Comparison, metric: Metric, best: str) -> str | None
             "rows: take the p-values as a hint)."
         )
     return f"Paired t-tests over the folds do not tell it from {', '.join(alike)}."
+
+
+def _share(part: float) -> str:
+    """Write a share in per cent; a small one is not none."""
+    return "less than 1%" if part < 0.01 else f"{part:.0%}"
