@@ -36,7 +36,7 @@ $(VENV)/.demo: $(VENV)/.built
 build: $(VENV)/.built
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m ramify.cli compare --out demo
+	$(BIN)/python -m polyleaf.cli compare --out demo
 
 test: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest

@@ -1,1 +1,1 @@
-"""Measurements of ramify: against its rivals, of its kernels, and the data they use."""
+"""Measurements of polyleaf: against its rivals, of its kernels, and the data they use."""

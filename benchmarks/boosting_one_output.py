@@ -27,8 +27,8 @@ DATA = ("rf1", "births2", "wq", "osales", "scpf")
 
 def make(method: str) -> Any:
     """Make a model with the common settings."""
-    if method == "ramify":
-        from ramify import BoostingRegressor
+    if method == "polyleaf":
+        from polyleaf import BoostingRegressor
 
         return BoostingRegressor(
             n_estimators=100,
@@ -54,13 +54,13 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     folder = data_folder()
     if folder is None:
-        raise SystemExit("Set RAMIFY_DATA to the folder of data sets.")
+        raise SystemExit("Set POLYLEAF_DATA to the folder of data sets.")
     rows = []
     for name in DATA:
         data = REAL_DATA[name].load(folder)
         X: Any = data.X.toarray() if sparse.issparse(data.X) else np.asarray(data.X, dtype=float)
         y = np.asarray(data.Y, dtype=float)[:, 0]
-        scores: dict[str, list[float]] = {"ramify": [], "scikit-learn": [], "lightgbm": []}
+        scores: dict[str, list[float]] = {"polyleaf": [], "scikit-learn": [], "lightgbm": []}
         seconds = dict.fromkeys(scores, np.inf)
         for train, test in KFold(5, shuffle=True, random_state=0).split(X):
             for method, of_method in scores.items():
@@ -69,7 +69,7 @@ def main() -> None:
                     model = make(method).fit(X[train], y[train])
                     seconds[method] = min(seconds[method], time.process_time() - start)
                 of_method.append(float(model.score(X[test], y[test])))
-        p = [ttest_rel(scores["ramify"], scores[m]).pvalue for m in ("scikit-learn", "lightgbm")]
+        p = [ttest_rel(scores["polyleaf"], scores[m]).pvalue for m in ("scikit-learn", "lightgbm")]
         cells = [f"{np.mean(scores[m]):.4f} ({seconds[m]:.2f} s)" for m in scores]
         rows.append([name, f"{len(X)} x {X.shape[1]}", *cells, f"{p[0]:.2f}", f"{p[1]:.2f}"])
     header = ["data", "size", *scores, "p (scikit-learn)", "p (LightGBM)"]

@@ -25,7 +25,7 @@ from sklearn.multioutput import MultiOutputRegressor
 
 from benchmarks.papers.runs import Runs, markdown
 from benchmarks.real_data import REAL_DATA, data_folder
-from ramify.metrics import macro_r2_score
+from polyleaf.metrics import macro_r2_score
 
 DATA = (
     "rf1",
@@ -40,7 +40,7 @@ DATA = (
     "corel5k",
 )
 #: Rounds by default.
-N_ROUNDS = {"ramify": 0, "xgboost": 100, "catboost": 1000, "lightgbm": 100}
+N_ROUNDS = {"polyleaf": 0, "xgboost": 100, "catboost": 1000, "lightgbm": 100}
 
 
 class PerLabel:
@@ -90,9 +90,9 @@ class VaryingLabels:
         return predicted
 
 
-def make_ramify(is_labels: bool, n_rounds: int) -> Any:
-    """Take ramify's defaults."""
-    from ramify import BoostingClassifier, BoostingRegressor
+def make_polyleaf(is_labels: bool, n_rounds: int) -> Any:
+    """Take polyleaf's defaults."""
+    from polyleaf import BoostingClassifier, BoostingRegressor
 
     return (BoostingClassifier if is_labels else BoostingRegressor)(n_jobs=1, random_state=0)
 
@@ -129,7 +129,7 @@ def make_lightgbm(is_labels: bool, n_rounds: int) -> Any:
 
 
 METHODS: dict[str, Callable[[bool, int], Any]] = {
-    "ramify": make_ramify,
+    "polyleaf": make_polyleaf,
     "xgboost": make_xgboost,
     "catboost": make_catboost,
     "lightgbm": make_lightgbm,
@@ -140,7 +140,7 @@ def load(name: str, n_rows: int, fold: int) -> tuple[Any, ...]:
     """Read and divide a data set; X becomes dense float32."""
     folder = data_folder()
     if folder is None:
-        raise SystemExit("Set RAMIFY_DATA to the folder of data sets.")
+        raise SystemExit("Set POLYLEAF_DATA to the folder of data sets.")
     data = REAL_DATA[name].load(folder)
     X: Any = data.X.toarray() if sparse.issparse(data.X) else np.asarray(data.X, dtype=float)
     Y: Any = data.Y.toarray() if sparse.issparse(data.Y) else np.asarray(data.Y)

@@ -1,11 +1,11 @@
 """Time to be as good as the best rival: ``python -m benchmarks.boosting_time_to_loss``.
 
-ramify boosts trees that see five Gaussian combinations of the gradients, for 150 rounds; LightGBM
-(a model per output), XGBoost (a tree per output, and vector leaves) and CatBoost boost as they do,
-for 100 rounds of depth 6, or until ``--cutoff`` seconds have passed (LightGBM, which ends one
-output after the other, is never cut off). After certain rounds the validation loss is measured,
-outside of the time that counts. The target is one per cent above the lowest loss that any rival
-reached in any round; what is compared is the time that ramify takes to get there with the time
+polyleaf boosts trees that see five Gaussian combinations of the gradients, for 150 rounds;
+LightGBM (a model per output), XGBoost (a tree per output, and vector leaves) and CatBoost
+boost as they do, for 100 rounds of depth 6, or until ``--cutoff`` seconds have passed
+(LightGBM, which ends one output after the other, is never cut off). After certain rounds the
+validation loss is measured, outside of the time that counts. The target is one per cent above the lowest loss that
+any rival reached in any round; what is compared is the time that polyleaf takes to get there with the time
 that the rivals that get there take.
 Every finished run is kept; a second call goes on where the first was stopped.
 """
@@ -27,7 +27,7 @@ from benchmarks.versus.problems import PROBLEMS, Split
 
 #: Rounds whose validation loss is measured.
 ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
-OWN_ROUNDS = (*ROUNDS, 105, 110, 115, 120, 130, 140, 150)  # ramify's are short
+OWN_ROUNDS = (*ROUNDS, 105, 110, 115, 120, 130, 140, 150)  # polyleaf's are short
 IS_LABELS = {"dense-30k-120-100": False, "delicious": True, "dense-300-8-3": False}
 
 Predict = Callable[[int], NDArray[Any]]  # of the validation rows, with the first so many rounds
@@ -49,12 +49,12 @@ class Clock:
         return self.seconds[-1] > self.cutoff
 
 
-def train_ramify(
+def train_polyleaf(
     n_leaves: int, data: Split, is_labels: bool, rate: float, threads: int, clock: Clock
 ) -> Predict:
     """Boost trees on five combinations."""
-    from ramify import BoostingClassifier, BoostingRegressor
-    from ramify.projections import Gaussian
+    from polyleaf import BoostingClassifier, BoostingRegressor
+    from polyleaf.projections import Gaussian
 
     cls = BoostingClassifier if is_labels else BoostingRegressor
     model = cls(
@@ -180,8 +180,8 @@ def train_catboost(
 
 #: How each library trains, and the module that must be there.
 METHODS: dict[str, tuple[str, Callable[..., Predict]]] = {
-    "ramify, 32 leaves": ("ramify", partial(train_ramify, 32)),
-    "ramify, 256 leaves": ("ramify", partial(train_ramify, 256)),
+    "polyleaf, 32 leaves": ("polyleaf", partial(train_polyleaf, 32)),
+    "polyleaf, 256 leaves": ("polyleaf", partial(train_polyleaf, 256)),
     "lightgbm": ("lightgbm", train_lightgbm),
     "xgboost-single": ("xgboost", partial(train_xgboost, "one_output_per_tree")),
     "xgboost-vector": ("xgboost", partial(train_xgboost, "multi_output_tree")),
@@ -233,7 +233,7 @@ def report(rows: list[dict[str, Any]]) -> str:
     for problem in dict.fromkeys(row["problem"] for row in rows):
         of_problem = [row for row in rows if row["problem"] == problem]
         rivals = [
-            min(row["losses"]) for row in of_problem if METHODS[row["method"]][0] != "ramify"
+            min(row["losses"]) for row in of_problem if METHODS[row["method"]][0] != "polyleaf"
         ]
         if not rivals:
             continue

@@ -20,8 +20,8 @@ from sklearn.metrics import label_ranking_average_precision_score
 
 from benchmarks.papers.runs import Runs, load, markdown, take
 from benchmarks.real_data import REAL_DATA
-from ramify import BoostingClassifier, BoostingRegressor, datasets, projections
-from ramify.metrics import macro_r2_score
+from polyleaf import BoostingClassifier, BoostingRegressor, datasets, projections
+from polyleaf.metrics import macro_r2_score
 
 FRIEDMAN = ("chain", "group", "ind")
 REAL = ("atp1d", "wq", "osales", "emotions", "yeast", "scene", "medical", "enron")

@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 
 from benchmarks.real_data import REAL_DATA, data_folder
-from ramify import TreeClassifier, TunedDecoder
-from ramify.metrics import METRICS
+from polyleaf import TreeClassifier, TunedDecoder
+from polyleaf.metrics import METRICS
 
 METRIC_NAMES = ("example_f1", "subset_zero_one_loss")
 _MOST_ENTRIES = 2_000_000  # of Y; larger data sets take minutes
@@ -41,7 +41,7 @@ def main() -> None:
     names = parser.parse_args().datasets
     folder = data_folder()
     if folder is None:
-        raise SystemExit("No public data sets: set RAMIFY_DATA or add ../shared/data.")
+        raise SystemExit("No public data sets: set POLYLEAF_DATA or add ../shared/data.")
     wins = dict.fromkeys(METRIC_NAMES, 0)
     n_runs = 0
     print("| data set | model | example F1 | tuned | subset 0/1 | tuned | chosen | CPU s |")

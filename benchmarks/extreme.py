@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-import ramify
-from ramify import projections
-from ramify.metrics import precision_at_k
+import polyleaf
+from polyleaf import projections
+from polyleaf.metrics import precision_at_k
 
 
 def power_law_labels(
@@ -70,7 +70,7 @@ def main() -> None:
     train, test = slice(0, arguments.rows), slice(arguments.rows, None)
     report: dict[str, Any] = {**vars(arguments), "data_gb": round(peak_gigabytes(), 3)}
     view = None if arguments.view == "all" else projections.Gaussian(n_components="log")
-    forest = ramify.RandomForestClassifier(
+    forest = polyleaf.RandomForestClassifier(
         n_estimators=arguments.trees, projection=view, random_state=0, n_jobs=arguments.jobs
     )
     start, cpu = time.perf_counter(), time.process_time()

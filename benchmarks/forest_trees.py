@@ -21,11 +21,11 @@ from rich.table import Table
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from benchmarks.versus.problems import PROBLEMS, Problem
-from ramify import _core
-from ramify.ingest import bin_features
+from polyleaf import _core
+from polyleaf.ingest import bin_features
 
 _LEAST_WIDTH = 100
-_COLUMNS = ("problem", "tree", "features", "ramify, ms", "scikit-learn, ms", "ratio")
+_COLUMNS = ("problem", "tree", "features", "polyleaf, ms", "scikit-learn, ms", "ratio")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def draw_weights(kind: Kind, n_rows: int, seed: int) -> NDArray[np.float64] | No
     return np.bincount(drawn, minlength=n_rows).astype(np.float64)
 
 
-class RamifyTrees:
+class PolyleafTrees:
     """Grows trees of the core, with leaf values, on data that were binned once."""
 
     def __init__(self, X: NDArray[np.float64], Y: NDArray[np.float64]) -> None:
@@ -184,7 +184,7 @@ def _add_rows(table: Table, problem: Problem, options: argparse.Namespace) -> No
     data = problem.draw(0)
     X, Y = data.X_train, data.Y_train
     X_float = X.astype(np.float32)
-    ours = RamifyTrees(X, Y)
+    ours = PolyleafTrees(X, Y)
     for kind in KINDS:
         if kind.name not in options.kinds:
             continue

@@ -24,8 +24,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.graph_tables import GRID, load, make_graphs
-from ramify import GraphClassifier, GraphEnsembleClassifier
-from ramify.datasets import make_multilabel
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.datasets import make_multilabel
 
 KERNELS = ("linear", "precomputed", "rbf")
 

@@ -29,10 +29,10 @@ from sklearn.preprocessing import minmax_scale, normalize
 
 from benchmarks.graph_rivals import BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 from benchmarks.real_data import REAL_DATA, data_folder
-from ramify import GraphClassifier, GraphEnsembleClassifier
-from ramify.datasets import make_circle_labels
-from ramify.experiments import AdaBoostMH
-from ramify.training import stratified_folds
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.datasets import make_circle_labels
+from polyleaf.experiments import AdaBoostMH
+from polyleaf.training import stratified_folds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "graph_tables.jsonl"
 N_FOLDS = 5

@@ -23,7 +23,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ramify import _core
+from polyleaf import _core
 
 _TILE = 4  # features side by side in the core's layout of codes
 _NEVER = 2**40  # more rows than any node has

@@ -1,7 +1,7 @@
 """The public data sets for measuring: how to read each, and what was published about it.
 
 The files are not part of this repository. They are looked for in the folder that the environment
-variable ``RAMIFY_DATA`` names, or in ``../shared/data`` beside the repository.
+variable ``POLYLEAF_DATA`` names, or in ``../shared/data`` beside the repository.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ramify.datasets import (
+from polyleaf.datasets import (
     DataFormatWarning,
     Dataset,
     concatenate,
@@ -32,7 +32,7 @@ Task = Literal["multilabel", "multiclass", "regression"]
 def data_folder() -> Path | None:
     """Return the folder of the public data sets, or None where there is none."""
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("RAMIFY_DATA", default))
+    folder = Path(os.environ.get("POLYLEAF_DATA", default))
     return folder if folder.is_dir() else None
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.versus.adapters.boomer import Boomer
-from benchmarks.versus.adapters.ramify_rules import make_binned
+from benchmarks.versus.adapters.polyleaf_rules import make_binned
 from benchmarks.versus.problems import PROBLEMS, Split
 from benchmarks.versus.tasks import Case
 
-_NAMES = ("ramify", "boomer")
+_NAMES = ("polyleaf", "boomer")
 
 
 def main() -> None:

@@ -29,9 +29,9 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.real_data import data_folder
-from ramify import _core
-from ramify.datasets import read_mulan
-from ramify.ingest import bin_features
+from polyleaf import _core
+from polyleaf.datasets import read_mulan
+from polyleaf.ingest import bin_features
 
 _COLUMNS = ("problem", "targets", "nodes", "ms per tree", "scikit-learn ms", "ratio", "peak MB")
 

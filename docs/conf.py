@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import ramify
+import polyleaf
 
-project = "ramify"
-author = "The ramify developers"
-project_copyright = "The ramify developers"
-version = release = ramify.__version__
+project = "polyleaf"
+author = "The polyleaf developers"
+project_copyright = "The polyleaf developers"
+version = release = polyleaf.__version__
 
 extensions = [
     "myst_parser",
@@ -25,7 +25,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist"]
 
 html_theme = "furo"
-html_title = f"ramify {version}"
+html_title = f"polyleaf {version}"
 html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["_templates"]

@@ -15,8 +15,8 @@ share structure.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ramify import BoostingRegressor, projections
-from ramify.inspection import plot_output_map
+from polyleaf import BoostingRegressor, projections
+from polyleaf.inspection import plot_output_map
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 8))

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
-from ramify import TreeRegressor
-from ramify.datasets import make_correlated_targets
+from polyleaf import TreeRegressor
+from polyleaf.datasets import make_correlated_targets
 
 X, Y = make_correlated_targets(2000, 15, 8, noise=1.0, random_state=0)
 X_train, X_test, Y_train, Y_test = train_test_split(X, Y, random_state=0)

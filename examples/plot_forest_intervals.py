@@ -13,7 +13,7 @@ quantiles of each target, and draws of all targets together.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ramify import RandomForestRegressor
+from polyleaf import RandomForestRegressor
 
 rng = np.random.default_rng(0)
 

@@ -14,9 +14,9 @@ This script draws the error over the number of trees for both, and for trees tha
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ramify import BinnedData, RandomForestRegressor, projections
-from ramify.datasets import make_correlated_targets
-from ramify.metrics import relative_root_mean_squared_error
+from polyleaf import BinnedData, RandomForestRegressor, projections
+from polyleaf.datasets import make_correlated_targets
+from polyleaf.metrics import relative_root_mean_squared_error
 
 groups = [make_correlated_targets(900, 8, 6, rank=2, noise=0.5, random_state=s) for s in range(3)]
 X = np.hstack([X for X, _ in groups])

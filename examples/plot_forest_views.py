@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ramify import BinnedData, RandomForestRegressor, projections
-from ramify.datasets import make_correlated_targets
+from polyleaf import BinnedData, RandomForestRegressor, projections
+from polyleaf.datasets import make_correlated_targets
 
 X, Y = make_correlated_targets(900, 20, 100, rank=10, noise=0.5, random_state=0)
 X_train, X_test, Y_train, Y_test = train_test_split(X, Y, test_size=400, random_state=0)

@@ -17,9 +17,9 @@ ways to combine them.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ramify import GraphClassifier, GraphEnsembleClassifier
-from ramify.datasets import make_circle_labels
-from ramify.inspection import plot_consensus_graph, plot_learning_curve
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.datasets import make_circle_labels
+from polyleaf.inspection import plot_consensus_graph, plot_learning_curve
 
 X, Y = make_circle_labels(1500, 30, density=0.7, union_share=0.5, random_state=0)
 X_train, X_test, Y_train, Y_test = X[:500], X[500:], Y[:500], Y[500:]

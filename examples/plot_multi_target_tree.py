@@ -16,8 +16,8 @@ column names, categories, missing features and targets that were not measured.
 import numpy as np
 import pandas as pd
 
-from ramify import TreeRegressor
-from ramify.inspection import output_importances, plot_output_importances, plot_tree, tree_text
+from polyleaf import TreeRegressor
+from polyleaf.inspection import output_importances, plot_output_importances, plot_tree, tree_text
 
 rng = np.random.default_rng(0)
 n_plots = 600

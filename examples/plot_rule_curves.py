@@ -14,8 +14,8 @@ mostly agree, and where they are wrong together (Figure 1 of the rule paper).
 # 1, 2, 4, ... rules. Every curve starts at the upper right, with the default rule alone.
 import matplotlib.pyplot as plt
 
-from ramify import RuleClassifier
-from ramify.datasets import make_linear_labels
+from polyleaf import RuleClassifier
+from polyleaf.datasets import make_linear_labels
 
 N_RULES = 128
 VARIANTS = {

@@ -13,9 +13,9 @@ rules are enough.
 # are flipped.
 import matplotlib.pyplot as plt
 
-from ramify import RuleClassifier
-from ramify.datasets import make_linear_labels
-from ramify.inspection import plot_rules, rules_text
+from polyleaf import RuleClassifier
+from polyleaf.datasets import make_linear_labels
+from polyleaf.inspection import plot_rules, rules_text
 
 X, Y = make_linear_labels(3000, dependence="conditional", random_state=0)
 train, test = slice(0, 2000), slice(2000, None)

@@ -3,5 +3,5 @@
 from hypothesis import settings
 
 # A deadline per example would fail on a busy machine.
-settings.register_profile("ramify", deadline=None)
-settings.load_profile("ramify")
+settings.register_profile("polyleaf", deadline=None)
+settings.load_profile("polyleaf")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "ramify"
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "polyleaf"
 
 #: From the top down; packages of one layer do not import each other.
 LAYERS = (
@@ -21,12 +21,12 @@ LAYERS = (
 #: Anyone may import these; they import nobody but the ground.
 LEAVES = {"metrics", "decoding", "datasets"}
 #: Small helpers under everything.
-GROUND = {"_described", "_memory", "_spelling"}
+GROUND = {"_described", "_memory", "_optional", "_spelling"}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def imported_packages(path, package):
-    """Find the packages directly below ramify that a module imports, with line numbers."""
+    """Find the packages directly below polyleaf that a module imports, with line numbers."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -34,13 +34,15 @@ def imported_packages(path, package):
             module = node.module or ""
             if node.level:  # relative: one dot drops the name of the module, the next a package
                 above = path.relative_to(package).parts[: -node.level]
-                module = ".".join(["ramify", *above, *filter(None, [node.module])])
-            names = [module] if module != "ramify" else [f"ramify.{a.name}" for a in node.names]
+                module = ".".join(["polyleaf", *above, *filter(None, [node.module])])
+            names = (
+                [module] if module != "polyleaf" else [f"polyleaf.{a.name}" for a in node.names]
+            )
         else:
             continue
         for name in names:
             parts = name.split(".")
-            if parts[0] == "ramify":
+            if parts[0] == "polyleaf":
                 yield node.lineno, parts[1] if len(parts) > 1 else ""
 
 
@@ -61,7 +63,7 @@ def violations(package):
             if other in LEAVES and own not in LEAVES | GROUND:
                 continue
             if own in LEAVES | GROUND or other not in RANK or RANK[other] <= RANK[own]:
-                found.append(f"{'/'.join(parts)}:{line}: {own} imports {other or 'ramify'}")
+                found.append(f"{'/'.join(parts)}:{line}: {own} imports {other or 'polyleaf'}")
     return found
 
 
@@ -73,24 +75,24 @@ def test_imports_go_downward():
 @pytest.mark.parametrize(
     ("module", "statement", "is_allowed"),
     [
-        ("estimators/a.py", "from ramify.training import fit_tree", True),
-        ("estimators/a.py", "from ramify import projections", True),
-        ("estimators/a.py", "from ramify.datasets import Dataset", True),
-        ("estimators/a.py", "from ramify.estimators.b import c", True),
+        ("estimators/a.py", "from polyleaf.training import fit_tree", True),
+        ("estimators/a.py", "from polyleaf import projections", True),
+        ("estimators/a.py", "from polyleaf.datasets import Dataset", True),
+        ("estimators/a.py", "from polyleaf.estimators.b import c", True),
         ("estimators/a.py", "from . import b", True),
         ("estimators/a.py", "import numpy, scipy.sparse", True),
-        ("model/a.py", "from ramify import _core", True),
-        ("training/a.py", "from ramify.estimators import TreeRegressor", False),
-        ("training/a.py", "import ramify.estimators", False),
+        ("model/a.py", "from polyleaf import _core", True),
+        ("training/a.py", "from polyleaf.estimators import TreeRegressor", False),
+        ("training/a.py", "import polyleaf.estimators", False),
         ("training/a.py", "from ..estimators import TreeRegressor", False),
         ("training/a.py", "from .. import estimators", False),
-        ("training/a.py", "import ramify", False),
-        ("training/a.py", "def f():\n    from ramify.inspection import tree_text", False),
-        ("ingest/a.py", "from ramify.projections import View", False),
-        ("projections/a.py", "from ramify import ingest", False),
-        ("datasets/a.py", "from ramify.metrics import x", False),
-        ("datasets/a.py", "from ramify.model import Trees", False),
-        ("datasets/a.py", "from ramify.datasets.b import c", True),
+        ("training/a.py", "import polyleaf", False),
+        ("training/a.py", "def f():\n    from polyleaf.inspection import tree_text", False),
+        ("ingest/a.py", "from polyleaf.projections import View", False),
+        ("projections/a.py", "from polyleaf import ingest", False),
+        ("datasets/a.py", "from polyleaf.metrics import x", False),
+        ("datasets/a.py", "from polyleaf.model import Trees", False),
+        ("datasets/a.py", "from polyleaf.datasets.b import c", True),
         ("helpers/a.py", "import numpy", False),
         ("stray.py", "import numpy", False),
     ],
@@ -99,6 +101,6 @@ def test_the_check_tells_allowed_from_forbidden_imports(tmp_path, module, statem
     path = tmp_path / module
     path.parent.mkdir(exist_ok=True)
     path.write_text(statement)
-    (tmp_path / "__init__.py").write_text("from ramify.estimators import TreeRegressor")
+    (tmp_path / "__init__.py").write_text("from polyleaf.estimators import TreeRegressor")
     found = violations(tmp_path)
     assert (found == []) == is_allowed, found

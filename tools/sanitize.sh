@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 python=$1
 tools=$(dirname "$python")
 folder=$PWD/build/sanitize
-"$tools/cmake" -S . -B "$folder" -G Ninja -DRAMIFY_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug \
+"$tools/cmake" -S . -B "$folder" -G Ninja -DPOLYLEAF_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug \
     -DPython_EXECUTABLE="$(realpath -s "$python")" \
     -DCMAKE_MAKE_PROGRAM="$(realpath -s "$tools/ninja")" >/dev/null
 "$tools/cmake" --build "$folder"
@@ -17,13 +17,13 @@ import importlib.util
 import os
 import sys
 
-_spec = importlib.util.spec_from_file_location("ramify._core", os.environ["RAMIFY_CORE"])
-sys.modules["ramify._core"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(sys.modules["ramify._core"])
+_spec = importlib.util.spec_from_file_location("polyleaf._core", os.environ["POLYLEAF_CORE"])
+sys.modules["polyleaf._core"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sys.modules["polyleaf._core"])
 PYTHON
 # The interpreter itself leaks by design; a new thread per call keeps its stack for the next.
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
-export PYTHONPATH="$folder/hook" RAMIFY_CORE="$(echo "$folder"/_core*.so)"
-"$python" -c 'import os; from ramify import _core; assert _core.__file__ == os.environ["RAMIFY_CORE"]'
+export PYTHONPATH="$folder/hook" POLYLEAF_CORE="$(echo "$folder"/_core*.so)"
+"$python" -c 'import os; from polyleaf import _core; assert _core.__file__ == os.environ["POLYLEAF_CORE"]'
 "$python" -X faulthandler -m pytest -m kernel tests/core

@@ -35,9 +35,9 @@ from sklearn.datasets import make_friedman1
 
 from benchmarks.papers import boosting_published as published
 from benchmarks.papers.runs import Runs, markdown
-from ramify import BoostingRegressor, projections
-from ramify.datasets import make_friedman1_targets
-from ramify.metrics import macro_r2_score
+from polyleaf import BoostingRegressor, projections
+from polyleaf.datasets import make_friedman1_targets
+from polyleaf.metrics import macro_r2_score
 
 PROBLEMS = ("chain", "group", "ind")
 ONE_OUTPUT = projections.Subsample(1, first_sees_all=False)

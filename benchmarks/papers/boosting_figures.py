@@ -29,8 +29,8 @@ import numpy as np
 from benchmarks.papers.boosting import METHODS, N_FEATURES, N_TRAIN, PROBLEMS, problem
 from benchmarks.papers.pictures import save
 from benchmarks.papers.runs import Runs, load
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.metrics import label_ranking_average_precision_score, macro_r2_score
+from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.metrics import label_ranking_average_precision_score, macro_r2_score
 
 STUMPS: dict[str, Any] = {
     "learning_rate": 0.1,

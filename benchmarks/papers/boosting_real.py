@@ -27,14 +27,14 @@ from scipy.stats import rankdata
 from benchmarks.papers import boosting_published as published
 from benchmarks.papers.runs import Runs, load, markdown, take
 from benchmarks.real_data import REAL_DATA
-from ramify import (
+from polyleaf import (
     BoostingClassifier,
     BoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     projections,
 )
-from ramify.metrics import label_ranking_average_precision_score, macro_r2_score
+from polyleaf.metrics import label_ranking_average_precision_score, macro_r2_score
 
 #: Training rows where the paper does not take half of all.
 N_TRAIN = {

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-import ramify
+import polyleaf
 from benchmarks.papers.forests import TABLE_1, fit_and_score, random_split
 from benchmarks.papers.pictures import save
 from benchmarks.papers.runs import Runs
 from benchmarks.real_data import REAL_DATA
-from ramify import projections
-from ramify.metrics import relative_root_mean_squared_error
+from polyleaf import projections
+from polyleaf.metrics import relative_root_mean_squared_error
 
 SIZES = (1, 2, 4, 7, 15, 25, 50, 100)
 FEATURES = {"bibtex": (1, 10, 43, 150, 500, 1836), "delicious": (1, 5, 22, 50, 100, 250, 500)}
@@ -51,7 +51,7 @@ def _delicious(number: int) -> tuple[Any, ...]:
 def _measure(runs: Runs, key: dict[str, Any], parts: tuple[Any, ...], jobs: int, **k: Any) -> None:
     if runs.has(key):
         return
-    model = ramify.RandomForestClassifier(random_state=key["split"], n_jobs=jobs, **k)
+    model = polyleaf.RandomForestClassifier(random_state=key["split"], n_jobs=jobs, **k)
     runs.measure(key, lambda: fit_and_score(model, parts))
 
 
@@ -118,12 +118,12 @@ def run_saturation(splits: int, jobs: int) -> Runs:
     """Measure the saturation curves."""
     runs = Runs("forests-figure-saturation")
     makers: dict[str, Callable[..., Any]] = {
-        "all targets": lambda **k: ramify.RandomForestRegressor(projection=None, **k),
-        "1/2, out of bag": lambda **k: ramify.RandomForestRegressor(aggregation="oob", **k),
-        "3/4, subspace": lambda **k: ramify.RandomForestRegressor(
+        "all targets": lambda **k: polyleaf.RandomForestRegressor(projection=None, **k),
+        "1/2, out of bag": lambda **k: polyleaf.RandomForestRegressor(aggregation="oob", **k),
+        "3/4, subspace": lambda **k: polyleaf.RandomForestRegressor(
             projection=projections.Subsample(0.75), aggregation="subspace", **k
         ),
-        "1/2, total": lambda **k: ramify.RandomForestRegressor(
+        "1/2, total": lambda **k: polyleaf.RandomForestRegressor(
             projection=projections.Subsample(0.5), aggregation="total", **k
         ),
     }

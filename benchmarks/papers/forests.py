@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
-import ramify
+import polyleaf
 from benchmarks.papers.runs import Runs, load, markdown, take
 from benchmarks.real_data import REAL_DATA
-from ramify import projections
-from ramify.metrics import (
+from polyleaf import projections
+from polyleaf.metrics import (
     label_ranking_average_precision_score,
     macro_r2_score,
     relative_root_mean_squared_error,
@@ -85,7 +85,7 @@ TABLE_1: dict[str, dict[str, Any]] = {
     },
 }
 SIZES: tuple[Any, ...] = (None, 1, "log", 1.0)
-CLASSIFIERS = {"rf": ramify.RandomForestClassifier, "et": ramify.ExtraTreesClassifier}
+CLASSIFIERS = {"rf": polyleaf.RandomForestClassifier, "et": polyleaf.ExtraTreesClassifier}
 
 #: Published aRRMSE: Bag-ROS, RF-ROS, ET-ROS, RP-RF, RP-ET.
 TABLE_11: dict[str, tuple[float, ...]] = {
@@ -103,24 +103,24 @@ def _rademacher() -> projections.Projection:
 
 #: Column -> how to make it. CLUS's extra trees keep at least two rows in a leaf.
 METHODS_11: dict[str, Callable[..., Any]] = {
-    "Bag-ROS": lambda **k: ramify.BaggedTreesRegressor(
+    "Bag-ROS": lambda **k: polyleaf.BaggedTreesRegressor(
         projection=projections.Subsample(0.5), aggregation="total", **k
     ),
-    "RF-ROS": lambda **k: ramify.RandomForestRegressor(
+    "RF-ROS": lambda **k: polyleaf.RandomForestRegressor(
         projection=projections.Subsample(0.75), aggregation="subspace", **k
     ),
-    "ET-ROS": lambda **k: ramify.ExtraTreesRegressor(
+    "ET-ROS": lambda **k: polyleaf.ExtraTreesRegressor(
         projection=projections.Subsample(0.75), aggregation="subspace", **k
     ),
-    "RP-RF": lambda **k: ramify.RandomForestRegressor(
+    "RP-RF": lambda **k: polyleaf.RandomForestRegressor(
         projection=_rademacher(), aggregation="total", **k
     ),
-    "RP-ET": lambda **k: ramify.ExtraTreesRegressor(
+    "RP-ET": lambda **k: polyleaf.ExtraTreesRegressor(
         projection=_rademacher(), aggregation="total", **k
     ),
-    "Bag-ST": lambda **k: ramify.BaggedTreesRegressor(projection="round_robin", **k),
-    "RF-ST": lambda **k: ramify.RandomForestRegressor(projection="round_robin", **k),
-    "ET-ST": lambda **k: ramify.ExtraTreesRegressor(projection="round_robin", **k),
+    "Bag-ST": lambda **k: polyleaf.BaggedTreesRegressor(projection="round_robin", **k),
+    "RF-ST": lambda **k: polyleaf.RandomForestRegressor(projection="round_robin", **k),
+    "ET-ST": lambda **k: polyleaf.ExtraTreesRegressor(projection="round_robin", **k),
 }
 
 #: Regression data sets that are not near-duplicates of each other.
@@ -266,9 +266,9 @@ def run_defaults(arguments: argparse.Namespace) -> Runs:
     """Compare selections, aggregations and numbers of features on regression data."""
     runs = Runs("forests-defaults")
     kinds = {
-        "rf": ramify.RandomForestRegressor,
-        "et": ramify.ExtraTreesRegressor,
-        "bag": ramify.BaggedTreesRegressor,
+        "rf": polyleaf.RandomForestRegressor,
+        "et": polyleaf.ExtraTreesRegressor,
+        "bag": polyleaf.BaggedTreesRegressor,
     }
     views: dict[str, Any] = {
         "all": None,
@@ -358,7 +358,9 @@ def run_auto(arguments: argparse.Namespace) -> Runs:
             parts = random_split(name, int(REAL_DATA[name].n * 0.67), number)
             is_regression = REAL_DATA[name].task == "regression"
             make: Any = (
-                ramify.RandomForestRegressor if is_regression else ramify.RandomForestClassifier
+                polyleaf.RandomForestRegressor
+                if is_regression
+                else polyleaf.RandomForestClassifier
             )
             for view, projection in fixed.items():
                 for features in ("sqrt", 0.33, None) if view != "auto" else ("sqrt",):

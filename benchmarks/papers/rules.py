@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.papers.rules table`` fits the four variants of the rule learner, and binary
 relevance, label powerset and a classifier chain on XGBoost (``--methods`` also has them on
-ramify's trees), and prints our losses beside the published ones with average ranks; see
+polyleaf's trees), and prints our losses beside the published ones with average ranks; see
 `benchmarks.papers.rules_table` for the protocol.
 
 ``python -m benchmarks.papers.rules published`` tells on how many rows the published losses were
@@ -39,8 +39,8 @@ from benchmarks.papers.rules_published import (
 )
 from benchmarks.papers.rules_table import read, row_losses, run_table, show_table
 from benchmarks.papers.runs import Runs, markdown, take
-from ramify import RuleClassifier
-from ramify.datasets import make_linear_labels
+from polyleaf import RuleClassifier
+from polyleaf.datasets import make_linear_labels
 
 Labels = NDArray[np.bool_]
 

@@ -7,7 +7,7 @@ settings costs no further fits and flatters nobody.
 
 Settings of rules are pairs of shrinkage and penalty and the number of rules. Baselines are XGBoost
 as in the paper: early stopping finds the number of trees, settings are learning rate and penalty,
-and for chains one of ten orders. "BR ours", "LP ours" and "CC ours" are the same on ramify's
+and for chains one of ten orders. "BR ours", "LP ours" and "CC ours" are the same on polyleaf's
 trees, whose settings are learning rate and number of trees; without early stopping they learn for
 longer.
 """
@@ -36,7 +36,7 @@ from benchmarks.papers.rules_published import (
 )
 from benchmarks.papers.runs import Runs, load, markdown, take
 from benchmarks.papers.stopped_trees import StoppedTrees
-from ramify import BoostingClassifier, RuleClassifier
+from polyleaf import BoostingClassifier, RuleClassifier
 
 Labels = NDArray[np.bool_]
 #: Losses of every row, by measure, for one setting.
@@ -48,7 +48,7 @@ N_DRAWS = 500
 SETTINGS = ((0.1, 0.25), (0.1, 1.0), (0.3, 4.0), (0.3, 16.0))
 #: (learning rate, penalty) of XGBoost to choose from.
 STOPPED = ((0.1, 1.0), (0.3, 0.25), (0.3, 1.0))
-#: (learning rate, number of trees) of ramify to choose from; chains have the last one only.
+#: (learning rate, number of trees) of polyleaf to choose from; chains have the last one only.
 TREES = ((0.1, 100), (0.1, 400), (0.3, 50), (0.3, 200))
 #: Orders of a chain to choose from.
 N_ORDERS = 10

@@ -81,7 +81,7 @@ def load(name: str) -> tuple[Any, Any]:
     """Read X and Y of a public data set."""
     folder = data_folder()
     if folder is None:
-        raise SystemExit("The data sets are not there: set RAMIFY_DATA to their folder.")
+        raise SystemExit("The data sets are not there: set POLYLEAF_DATA to their folder.")
     data = REAL_DATA[name].load(folder)
     return data.X, data.Y
 

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--instruction-set",
         choices=("baseline", "avx2", "avx512"),
-        help="of ramify's kernels; default: the best that this processor has",
+        help="of polyleaf's kernels; default: the best that this processor has",
     )
     parser.add_argument(
         "--out",

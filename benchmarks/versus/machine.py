@@ -18,9 +18,9 @@ def machine_facts(packages: Iterable[str]) -> dict[str, Any]:
     packages : iterable of str
         Distributions whose versions are wanted besides those that all methods use.
     """
-    from ramify import _core
+    from polyleaf import _core
 
-    names = sorted({"numpy", "scipy", "scikit-learn", "ramify", *packages})
+    names = sorted({"numpy", "scipy", "scikit-learn", "polyleaf", *packages})
     return {
         "cpu": _cpu_model(),
         "cores": _n_usable_cores(),
@@ -34,8 +34,8 @@ def machine_facts(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def use_instruction_set(name: str) -> None:
-    """Let ramify's kernels of this process be those of an instruction set."""
-    from ramify import _core
+    """Let polyleaf's kernels of this process be those of an instruction set."""
+    from polyleaf import _core
 
     if not _core.use_instruction_set(name):
         raise ValueError(

@@ -39,7 +39,7 @@ class Method:
     distribution : str
         The package whose version is recorded; `module` if empty.
     is_ours : bool
-        Whether it is ramify's; all others are rivals.
+        Whether it is polyleaf's; all others are rivals.
     by_default : bool
         Whether it runs without being asked for.
     applies : callable

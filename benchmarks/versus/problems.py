@@ -67,7 +67,7 @@ def dense_regression(
     """
 
     def draw(number: int) -> Split:
-        from ramify.datasets import make_correlated_targets
+        from polyleaf.datasets import make_correlated_targets
 
         X, Y = make_correlated_targets(
             n_train + n_test,
@@ -89,7 +89,7 @@ def generated_labels(
     """Describe generated labels: dense X, sparse Y, as `real_labels` has them."""
 
     def draw(number: int) -> Split:
-        from ramify.datasets import make_multilabel
+        from polyleaf.datasets import make_multilabel
 
         X, Y = make_multilabel(n_train + n_test, n_features, n_outputs, random_state=number)
         X_train, Y_train, X_test, Y_test = _cut(X, Y, n_train)
@@ -105,7 +105,7 @@ def real_labels(name: str, *, n_train: int, is_sparse: bool = False) -> Problem:
     def draw(number: int) -> Split:
         folder = data_folder()
         if folder is None:
-            raise ValueError(f"{name} is not here: set RAMIFY_DATA to the folder of data sets.")
+            raise ValueError(f"{name} is not here: set POLYLEAF_DATA to the folder of data sets.")
         data = facts.load(folder)
         order = np.random.default_rng(number).permutation(facts.n)
         X: Any = data.X.toarray() if sparse.issparse(data.X) else np.asarray(data.X)

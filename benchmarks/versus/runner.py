@@ -81,7 +81,7 @@ def run(
     on_start : callable
         Told the case, the method and the draw before each measurement.
     instruction_set : str, optional
-        That of ramify's kernels; the best if not given.
+        That of polyleaf's kernels; the best if not given.
 
     Returns
     -------

@@ -18,7 +18,7 @@ def r2(Y_true: Any, Y_pred: Any) -> float:
 
 def lrap(Y_true: Any, scores: Any) -> float:
     """Return the label ranking average precision, rows without labels left out."""
-    from ramify.metrics import label_ranking_average_precision_score
+    from polyleaf.metrics import label_ranking_average_precision_score
 
     return label_ranking_average_precision_score(Y_true, scores, empty_rows="drop")
 

@@ -15,7 +15,7 @@ class Task:
     ----------
     name : str
     settings : mapping of str to mapping
-        Options by name of the setting, in ramify's words; adapters translate them.
+        Options by name of the setting, in polyleaf's words; adapters translate them.
     problems : tuple of str
         The problems it runs on unless told otherwise.
     metrics : tuple of str

@@ -2,10 +2,10 @@
 #include <vector>
 
 #include "bindings/common.hpp"
-#include "ramify/binning.hpp"
-#include "ramify/data.hpp"
+#include "polyleaf/binning.hpp"
+#include "polyleaf/data.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -256,4 +256,4 @@ void init_binning(nb::module_& module) {
     def_encode<double, uint32_t>(module);
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -1,8 +1,8 @@
 // A round of boosting behind the tree, and the sum of trees.
 #include "bindings/common.hpp"
-#include "ramify/boosting.hpp"
+#include "polyleaf/boosting.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -162,4 +162,4 @@ void init_boosting(nb::module_& module) {
                "Add the values of every row's leaves, tree by tree.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -1,10 +1,10 @@
 // Max-margin labelling of graphs: inference and steps of training.
 #include "bindings/common.hpp"
-#include "ramify/label_graph.hpp"
-#include "ramify/margin_block.hpp"
-#include "ramify/max_product.hpp"
+#include "polyleaf/label_graph.hpp"
+#include "polyleaf/margin_block.hpp"
+#include "polyleaf/max_product.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -97,4 +97,4 @@ void init_graph(nb::module_& module) {
              "margin_block.hpp.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -6,11 +6,11 @@
 
 #include "bindings/binned.hpp"
 #include "bindings/common.hpp"
-#include "ramify/grower.hpp"
-#include "ramify/leaves.hpp"
-#include "ramify/row_orders.hpp"
+#include "polyleaf/grower.hpp"
+#include "polyleaf/leaves.hpp"
+#include "polyleaf/row_orders.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -359,4 +359,4 @@ void init_grower(nb::module_& module) {
                nb::arg("n_threads"), "Weighted means of the outputs in every leaf.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

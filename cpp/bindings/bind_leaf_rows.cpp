@@ -1,8 +1,8 @@
 // Predictions of leaves that hold training rows.
 #include "bindings/common.hpp"
-#include "ramify/leaf_rows.hpp"
+#include "polyleaf/leaf_rows.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -115,4 +115,4 @@ void init_leaf_rows(nb::module_& module) {
                "The outputs with the largest positive sums, without a dense row of outputs.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -1,8 +1,8 @@
 // Prediction: rows to leaves.
 #include "bindings/common.hpp"
-#include "ramify/predictor.hpp"
+#include "polyleaf/predictor.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -100,4 +100,4 @@ void init_predictor(nb::module_& module) {
     def_apply<double>(cls);
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

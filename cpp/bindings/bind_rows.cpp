@@ -1,8 +1,8 @@
 // Means and quantiles of the training rows in leaves.
 #include "bindings/common.hpp"
-#include "ramify/row_average.hpp"
+#include "polyleaf/row_average.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -97,4 +97,4 @@ void init_rows(nb::module_& module) {
                "Weighted quantiles of training rows, per row and channel.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -1,7 +1,7 @@
 // Learning several rules at once.
 #include "bindings/rule_views.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -118,4 +118,4 @@ void init_rule_learner(nb::module_& module) {
                "Count how often each of the given rows is drawn for the rule of a seed.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -3,7 +3,7 @@
 
 #include "bindings/rule_views.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 namespace {
 
@@ -208,4 +208,4 @@ void init_rules(nb::module_& module) {
                "Tell which rules cover each row.");
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

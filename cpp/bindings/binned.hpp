@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "bindings/common.hpp"
-#include "ramify/data.hpp"
-#include "ramify/shared_cuts.hpp"
+#include "polyleaf/data.hpp"
+#include "polyleaf/shared_cuts.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 // Binned features, checked once; holds on to the arrays that Python owns.
 class Binned {
@@ -203,4 +203,4 @@ class Binned {
     BinnedView view_;
 };
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -11,12 +11,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "ramify/checks.hpp"
-#include "ramify/parallel.hpp"
+#include "polyleaf/checks.hpp"
+#include "polyleaf/parallel.hpp"
 
 namespace nb = nanobind;
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 template <typename T>
 using Vector = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -109,4 +109,4 @@ void init_boosting(nb::module_& module);
 void init_rules(nb::module_& module);
 void init_rule_learner(nb::module_& module);
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "bindings/binned.hpp"
-#include "ramify/rule_kernels.hpp"
-#include "ramify/rules.hpp"
+#include "polyleaf/rule_kernels.hpp"
+#include "polyleaf/rules.hpp"
 
-namespace ramify::bindings {
+namespace polyleaf::bindings {
 
 // `statistics` has a row per row: the gradient and the diagonal, each padded, or the gradient of
 // the logistic loss of each label alone.
@@ -77,4 +77,4 @@ inline RuleScores scores_of(const Matrix<int8_t>& labels, OutMatrix<double>& sco
     return {labels.data(), scores.data(), values.data(), static_cast<int32_t>(n_outputs)};
 }
 
-}  // namespace ramify::bindings
+}  // namespace polyleaf::bindings

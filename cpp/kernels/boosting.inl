@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // Rows lie far apart: ask for them a few ahead.
 constexpr int64_t kRowsAhead = 8;
@@ -219,4 +219,4 @@ inline double move_logistic_leaf(const LeafTask& task) {
     return loss.total();
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/doubles.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 template <int N>
 void sum_columns(const ColumnsTask& task) {
@@ -51,4 +51,4 @@ void norms_of_sums(const SumNormsTask& task) {
     }
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -7,9 +7,9 @@
 #endif
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // Cuts from `begin` to `end` as bins of all features, before they are kept between the codes.
 inline void find_cuts(const CutTask& task, int begin, int end, const uint32_t* shares,
@@ -190,4 +190,4 @@ inline void cut_few_rows(FewRowsCutTask& task) {
 #endif
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

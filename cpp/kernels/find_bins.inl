@@ -5,9 +5,9 @@
 #include <immintrin.h>
 #endif
 
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 #if defined(__AVX512F__)
 // Two comparisons with sixteen values each: which sixteen bins, and which of them.
@@ -47,4 +47,4 @@ inline void find_bins(const FindBinsTask& task) {
     for (int k = 0; k < kFindTogether; ++k) task.bins[k] = at[k];
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

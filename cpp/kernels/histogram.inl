@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // Four features per pass over the rows: a tile of 64 KB lives in the second-level cache, and still
 // beats two tiles of half the size, which read rows and channels twice.
@@ -108,4 +108,4 @@ void scan_weighted(const WeightedScanTask& task) {
     }
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -1,5 +1,5 @@
-// Compiled once per instruction set (RAMIFY_ISA); see dispatch.cpp for the choice.
-#include "ramify/kernels.hpp"
+// Compiled once per instruction set (POLYLEAF_ISA); see dispatch.cpp for the choice.
+#include "polyleaf/kernels.hpp"
 
 #include "kernels/boosting.inl"
 #include "kernels/columns.inl"
@@ -14,15 +14,15 @@
 #include "kernels/sides.inl"
 #include "kernels/walk.inl"
 
-#define RAMIFY_STRING_(x) #x
-#define RAMIFY_STRING(x) RAMIFY_STRING_(x)
+#define POLYLEAF_STRING_(x) #x
+#define POLYLEAF_STRING(x) POLYLEAF_STRING_(x)
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 template <int N>
 constexpr Kernels table() {
     Kernels kernels{};
-    kernels.isa = RAMIFY_STRING(RAMIFY_ISA);
+    kernels.isa = POLYLEAF_STRING(POLYLEAF_ISA);
     kernels.walk = walk<N>;
     kernels.walk_double = walk_double<N>;
     kernels.walk_weighted = walk_weighted<N, float>;
@@ -67,4 +67,4 @@ const Kernels& kernels(int lanes) {
     return lanes == 4 ? four : lanes == 8 ? eight : sixteen;
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

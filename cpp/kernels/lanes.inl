@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 #if defined(__AVX512F__)
 constexpr int kWidth = 16;
@@ -142,4 +142,4 @@ struct Lanes {
     }
 };
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

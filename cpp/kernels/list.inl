@@ -6,9 +6,9 @@
 #endif
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // A row's place is the number of smaller keys, of which a vector of rows counts one at a time:
 // without a branch that depends on the codes. Keys fit 15 bits, for comparisons with a sign.
@@ -383,4 +383,4 @@ inline void split_list(const ListSplitTask& task) {
 
 #endif
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -9,9 +9,9 @@
 
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 #if defined(__AVX512F__)
 // The sums over the lanes of sixteen vectors are made pair by pair: one operand holds half of each
@@ -173,4 +173,4 @@ void walk_pairs(PairWalkTask& task) {
     for (int pair = 0; pair < task.n_pairs; ++pair) walk_lists<N, 2>(task, 2 * pair);
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -7,9 +7,9 @@
 
 #include "kernels/doubles.inl"
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // Every row is stored on both sides, and only the pointer of its own side moves on. What a left
 // pointer overwrites has been read.
@@ -146,4 +146,4 @@ void part_centred(PartCentredTask& task) {
     }
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

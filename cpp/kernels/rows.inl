@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/doubles.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 // Adds the squares of the rows after subtracting weight * mean from them, over the weight. Sums of
 // a few rows in float32 are added up in double precision.
@@ -130,4 +130,4 @@ inline void norms_of_products(const SubsetNormTask& task) {
     }
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -1,5 +1,5 @@
-// Inner loops of the rule search; compiled once per instruction set (RAMIFY_ISA).
-#include "ramify/rule_kernels.hpp"
+// Inner loops of the rule search; compiled once per instruction set (POLYLEAF_ISA).
+#include "polyleaf/rule_kernels.hpp"
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 namespace {
 
@@ -58,4 +58,4 @@ const RuleKernels& rule_kernels() {
     return table;
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -7,9 +7,9 @@
 #endif
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 constexpr int kCodesAtOnce = kWidth * 4;
 typedef uint8_t Codes __attribute__((vector_size(kCodesAtOnce)));
@@ -214,4 +214,4 @@ void side_norms(const SideTask& task) {
     if (left == 1) run(Constant<1>{});
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/lanes.inl"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify::RAMIFY_ISA {
+namespace polyleaf::POLYLEAF_ISA {
 
 template <int N>
 void walk(const WalkTask& task) {
@@ -86,4 +86,4 @@ void walk_weighted(const WeightedWalkTask& task) {
     }
 }
 
-}  // namespace ramify::RAMIFY_ISA
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -1,12 +1,12 @@
-#include "ramify/binning.hpp"
+#include "polyleaf/binning.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "ramify/data.hpp"
-#include "ramify/kernels.hpp"
+#include "polyleaf/data.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -74,4 +74,4 @@ template void encode_columns(const EncodeTask<double, uint8_t>&, ThreadTeam&);
 template void encode_columns(const EncodeTask<float, uint32_t>&, ThreadTeam&);
 template void encode_columns(const EncodeTask<double, uint32_t>&, ThreadTeam&);
 
-}  // namespace ramify
+}  // namespace polyleaf

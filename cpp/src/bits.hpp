@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ramify {
+namespace polyleaf {
 
 // body(bit) for every bit that is set, in ascending order.
 template <typename Body>
@@ -18,4 +18,4 @@ inline int count_bits(uint32_t bits) {
     return static_cast<int>((bits + (bits >> 4)) & 0x0f);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,11 +1,11 @@
-#include "ramify/boosting.hpp"
+#include "polyleaf/boosting.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -158,4 +158,4 @@ void add_leaves(const AddLeavesTask& task, ThreadTeam& team) {
     });
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

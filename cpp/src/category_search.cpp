@@ -5,7 +5,7 @@
 
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // One item per category of the node, then the default rows' category, then the missing rows.
 void FeatureSearch::sum_categories(const SearchNode& node) {
@@ -243,4 +243,4 @@ void FeatureSearch::order_categories(const SearchNode& node) {
     column_.n_below = n_below;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

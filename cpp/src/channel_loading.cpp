@@ -6,7 +6,7 @@
 #include "constant_lanes.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 template <typename T>
 void Workspace::load_values(const T* values, const NodeRange& range, int32_t block,
@@ -127,4 +127,4 @@ void Workspace::load(const NodeRange& range, ChannelStore& store) const {
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,10 +1,10 @@
-#include "ramify/checks.hpp"
+#include "polyleaf/checks.hpp"
 
 #include <algorithm>
 
-#include "ramify/data.hpp"
+#include "polyleaf/data.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 bool are_in_range(const int32_t* values, int64_t n, int64_t low, int64_t high) {
     if (high <= low) return n == 0;
@@ -74,4 +74,4 @@ bool are_lists_sound(const ListedCodesView& lists, uint8_t* has_missing) {
     return !is_any_wrong;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -155,4 +155,4 @@ void read_sparse(const Workspace& workspace, const NodeRange& range, int32_t slo
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

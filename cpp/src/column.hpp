@@ -7,7 +7,7 @@
 #include "sparse_entries.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Groups are in ascending order of code. Rows of the default code of a sparse feature are not
 // listed: they lie between the groups below and the groups above it.
@@ -43,4 +43,4 @@ void read_dense(const Workspace& workspace, const NodeRange& range, int32_t home
 void read_sparse(const Workspace& workspace, const NodeRange& range, int32_t slot,
                  const SparseEntries& entries, Column& column, ColumnScratch& scratch);
 
-}  // namespace ramify
+}  // namespace polyleaf

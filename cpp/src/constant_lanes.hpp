@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-namespace ramify {
+namespace polyleaf {
 
 // body(constant) with the number of lanes as a constant, so that loops over lanes are unrolled.
 template <typename Body>
@@ -16,4 +16,4 @@ void with_lanes(int lanes, Body&& body) {
         body(std::integral_constant<int, 16>{});
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

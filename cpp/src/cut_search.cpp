@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "bits.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -232,4 +232,4 @@ void CutSearch::finish(const SearchNode& node, Split& best) const {
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -9,7 +9,7 @@
 #include "row_codes.hpp"
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class CutSearch {
   public:
@@ -100,4 +100,4 @@ class CutSearch {
     uint64_t work_ = 0;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

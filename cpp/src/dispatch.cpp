@@ -2,14 +2,14 @@
 #include <atomic>
 #include <string>
 
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace baseline {
 const Kernels& kernels(int lanes);
 }
-#ifdef RAMIFY_X86
+#ifdef POLYLEAF_X86
 namespace avx2 {
 const Kernels& kernels(int lanes);
 }
@@ -21,7 +21,7 @@ const Kernels& kernels(int lanes);
 namespace {
 
 int best_level() {
-#ifdef RAMIFY_X86
+#ifdef POLYLEAF_X86
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("bmi2"))
@@ -53,11 +53,11 @@ bool use_instruction_set(const std::string& name) {
 }
 
 const Kernels& kernels_for(int lanes) {
-#ifdef RAMIFY_X86
+#ifdef POLYLEAF_X86
     if (level().load() == 2) return avx512::kernels(lanes);
     if (level().load() == 1) return avx2::kernels(lanes);
 #endif
     return baseline::kernels(lanes);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -84,4 +84,4 @@ void marginal_parameters(const LabelGraph& graph, const double* tables, double* 
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

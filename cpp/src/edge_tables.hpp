@@ -1,9 +1,9 @@
 // Between the parameters of a graph and the tables of its edges; see label_graph.hpp.
 #pragma once
 
-#include "ramify/label_graph.hpp"
+#include "polyleaf/label_graph.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 inline int64_t table_index(const LabelGraph& graph, int64_t edge, const int32_t* labels) {
     const int32_t b = graph.second[edge];
@@ -22,4 +22,4 @@ void reduce_tables(const LabelGraph& graph, const double* tables, double* parame
 // Parameters of consistent marginals: of a node from one of its edges, and the pairs as they are.
 void marginal_parameters(const LabelGraph& graph, const double* tables, double* parameters);
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class FeatureDraw {
   public:
@@ -38,4 +38,4 @@ class FeatureDraw {
     std::vector<int64_t> swaps_;        // what was done to it
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

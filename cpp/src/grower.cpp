@@ -1,5 +1,5 @@
 // The two ways to grow a tree: depth-first, subtrees in parallel; or best-first.
-#include "ramify/grower.hpp"
+#include "polyleaf/grower.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -7,10 +7,10 @@
 
 #include "growth_rules.hpp"
 #include "node_search.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 #include "subtrees.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -281,4 +281,4 @@ GrownTree grow_tree(const BinnedView& binned, const ChannelsView& channels, cons
     return Grower(binned, channels, rows, n_rows, params, interrupt).grow();
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

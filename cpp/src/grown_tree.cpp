@@ -2,9 +2,9 @@
 // that loops do without branches.
 #include <algorithm>
 
-#include "ramify/grower.hpp"
+#include "polyleaf/grower.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 int32_t GrownTree::n_features() const {
     int32_t last = kNoFeature;
@@ -42,4 +42,4 @@ void GrownTree::sum_gains(double* gains, int64_t n_features) const {
     std::copy(sums.begin() + 1, sums.end(), gains);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

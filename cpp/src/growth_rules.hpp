@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "node_search.hpp"
-#include "ramify/grower.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/grower.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class GrowthRules {
   public:
@@ -113,4 +113,4 @@ void append_in_preorder(GrownTree& tree, const std::vector<TreeNode>& nodes, int
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

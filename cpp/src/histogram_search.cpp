@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -351,4 +351,4 @@ void HistogramSearch::choose(const SearchNode& node, const FeatureTile& tile,
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

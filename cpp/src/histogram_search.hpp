@@ -6,7 +6,7 @@
 
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Up to four dense numeric features that share a pass over the rows.
 struct FeatureTile {
@@ -106,4 +106,4 @@ class HistogramSearch {
     TileScores scores_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -282,4 +282,4 @@ uint64_t IncrementalSearch::work() const {
     return total;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

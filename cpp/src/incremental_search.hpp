@@ -9,12 +9,12 @@
 #include "feature_draw.hpp"
 #include "label_totals.hpp"
 #include "listed_sums.hpp"
-#include "ramify/parallel.hpp"
+#include "polyleaf/parallel.hpp"
 #include "sparse_entries.hpp"
 #include "split_search.hpp"
 #include "two_valued_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Trees on sparse features are deep and lopsided: most splits part a few rows from many. What a
 // node costs is therefore kept in proportion to its smaller child and to what its features list:
@@ -103,4 +103,4 @@ class IncrementalSearch {
     const bool can_list_sums_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

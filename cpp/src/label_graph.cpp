@@ -1,11 +1,11 @@
-#include "ramify/label_graph.hpp"
+#include "polyleaf/label_graph.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -122,4 +122,4 @@ int64_t LabelGraph::diameter() const {
     return longest;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,6 +1,6 @@
 #include "label_totals.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -110,4 +110,4 @@ LabelSums sum_labels(const Workspace& workspace, const NodeRange& node, const ui
     return sum_rows(workspace, n, [&](int64_t i) { return node.begin + places[i]; }, totals, side);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

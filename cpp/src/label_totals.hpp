@@ -6,7 +6,7 @@
 
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // A = the weighted sum of the labels of some rows.
 struct LabelSums {
@@ -43,4 +43,4 @@ LabelSums sum_labels(const Workspace& workspace, const NodeRange& range, const d
 LabelSums sum_labels(const Workspace& workspace, const NodeRange& node, const uint32_t* places,
                      int64_t n, const double* totals, std::vector<double>& side);
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,9 +1,9 @@
-#include "ramify/leaf_rows.hpp"
+#include "polyleaf/leaf_rows.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -129,4 +129,4 @@ void predict_rows_topk(const LeafRowsView& view, const QueryLeaves& queries, int
         });
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

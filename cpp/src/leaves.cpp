@@ -1,10 +1,10 @@
-#include "ramify/leaves.hpp"
+#include "polyleaf/leaves.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -105,4 +105,4 @@ void leaf_means(const LeafMeansTask& task, ThreadTeam& team) {
         plain_means(task, team);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

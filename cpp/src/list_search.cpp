@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ramify {
+namespace polyleaf {
 
 void sort_entries(const Workspace& workspace, const Kernels& kernels, const NodeRange& range,
                   int32_t feature, uint32_t* out) {
@@ -362,4 +362,4 @@ void ListSearch::keep(int32_t feature, uint64_t rank, double gain, const uint32_
     best.n_left = n_left;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -7,7 +7,7 @@
 #include "split_search.hpp"
 #include "subset_gains.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Larger subtrees do better with histograms, unless their rows come sorted.
 constexpr int64_t kMaxListRows = 4096;
@@ -100,4 +100,4 @@ void sort_entries_of_tile(const Workspace& workspace, const Kernels& kernels,
                           const NodeRange& range, const int32_t* features, size_t n_features,
                           uint32_t* const* out);
 
-}  // namespace ramify
+}  // namespace polyleaf

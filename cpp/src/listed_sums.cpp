@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -95,4 +95,4 @@ ListedSums listed_sums(const Workspace& workspace, const NodeRange& range, const
     return std::move(parts[0]);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

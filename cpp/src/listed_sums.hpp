@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "ramify/parallel.hpp"
+#include "polyleaf/parallel.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Instead of collecting the rows of every feature first (SparseEntries), where a row's channels
 // fit one block. Counts are exact and sums in double precision, so that those of a node are its
@@ -42,4 +42,4 @@ class ListedSums {
 ListedSums listed_sums(const Workspace& workspace, const NodeRange& range, const float* gradient,
                        ThreadTeam* team);
 
-}  // namespace ramify
+}  // namespace polyleaf

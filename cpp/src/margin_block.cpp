@@ -1,4 +1,4 @@
-#include "ramify/margin_block.hpp"
+#include "polyleaf/margin_block.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "edge_tables.hpp"
-#include "ramify/max_product.hpp"
+#include "polyleaf/max_product.hpp"
 #include "tree_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -257,4 +257,4 @@ MarginSums visit_block(const LabelGraph& graph, const MarginLoss& loss, const Ma
     return sums;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,9 +1,9 @@
-#include "ramify/max_product.hpp"
+#include "polyleaf/max_product.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -207,4 +207,4 @@ void max_product(const LabelGraph& graph, const double* potentials, int64_t n_ro
     });
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

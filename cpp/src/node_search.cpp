@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ramify/random.hpp"
-#include "ramify/row_orders.hpp"
+#include "polyleaf/random.hpp"
+#include "polyleaf/row_orders.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -346,4 +346,4 @@ uint64_t NodeSearch::work() const {
     return total;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -9,13 +9,13 @@
 #include "histogram_search.hpp"
 #include "incremental_search.hpp"
 #include "list_search.hpp"
+#include "polyleaf/parallel.hpp"
+#include "polyleaf/shared_cuts.hpp"
 #include "presorted.hpp"
-#include "ramify/parallel.hpp"
-#include "ramify/shared_cuts.hpp"
 #include "small_search.hpp"
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class NodeSearch {
   public:
@@ -205,4 +205,4 @@ class NodeSearch {
          subtraction_possible_ = false, other_features_ = false;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "node_search.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -198,4 +198,4 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
     search_features_with_team(large, plan_all(large, *threads_[0], false), best_large);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,11 +1,11 @@
-#include "ramify/predictor.hpp"
+#include "polyleaf/predictor.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -177,4 +177,4 @@ void Predictor::apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team)
 template void Predictor::apply(const RowsView<float>&, int32_t*, ThreadTeam&) const;
 template void Predictor::apply(const RowsView<double>&, int32_t*, ThreadTeam&) const;
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -106,4 +106,4 @@ void PresortedLists::split(const NodeRange& range, size_t first, size_t last,
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

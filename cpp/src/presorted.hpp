@@ -8,7 +8,7 @@
 
 #include "list_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // What one thread needs to keep lists in order.
 struct ListScratch {
@@ -72,4 +72,4 @@ class PresortedLists {
     ListScratch scratch_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

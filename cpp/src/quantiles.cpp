@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "ramify/binning.hpp"
+#include "polyleaf/binning.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -176,4 +176,4 @@ template void gather_columns(const float*, int64_t, int64_t, const int32_t*, int
 template void gather_columns(const double*, int64_t, int64_t, const int32_t*, int64_t, double*,
                              ThreadTeam&);
 
-}  // namespace ramify
+}  // namespace polyleaf

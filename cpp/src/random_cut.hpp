@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ramify/data.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/data.hpp"
+#include "polyleaf/random.hpp"
 #include "split.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 struct RandomCut {
     uint32_t left_code = 0;  // codes up to it go left
@@ -74,4 +74,4 @@ inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint
     return find_random_cut(binned, feature, cut_uniform(seed, feature), first, last);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,11 +1,11 @@
-#include "ramify/row_average.hpp"
+#include "polyleaf/row_average.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <vector>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -75,4 +75,4 @@ void row_quantiles(const RowQuantileTask& task, ThreadTeam& team) {
     });
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

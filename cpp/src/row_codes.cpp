@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "ramify/shared_cuts.hpp"
+#include "polyleaf/shared_cuts.hpp"
 #include "random_cut.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -154,4 +154,4 @@ const CutData& SharedCuts::get(const BinnedView& binned, Interrupt& interrupt) {
     return *data_;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

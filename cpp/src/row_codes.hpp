@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "ramify/aligned.hpp"
-#include "ramify/data.hpp"
-#include "ramify/grower.hpp"
-#include "ramify/kernels.hpp"
-#include "ramify/parallel.hpp"
+#include "polyleaf/aligned.hpp"
+#include "polyleaf/data.hpp"
+#include "polyleaf/grower.hpp"
+#include "polyleaf/kernels.hpp"
+#include "polyleaf/parallel.hpp"
 #include "random_cut.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // Codes of dense features in one byte each; row r starts at r * stride, dense feature `home` is
 // its code number `home`.
@@ -68,4 +68,4 @@ struct CutData {
     CutGuide guide;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

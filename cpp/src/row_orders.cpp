@@ -1,9 +1,9 @@
-#include "ramify/row_orders.hpp"
+#include "polyleaf/row_orders.hpp"
 
 #include "list_search.hpp"
-#include "ramify/kernels.hpp"
+#include "polyleaf/kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::vector<uint32_t> order_rows(const BinnedView& binned, ThreadTeam& team) {
     return entries;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

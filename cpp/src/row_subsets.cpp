@@ -1,6 +1,6 @@
 #include "row_subsets.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -88,4 +88,4 @@ void RowSubsets::multiply_labels(const NodeRange& range, int n) {
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -9,7 +9,7 @@
 #include "bits.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class RowSubsets {
   public:
@@ -61,4 +61,4 @@ class RowSubsets {
     std::vector<Label> labels_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

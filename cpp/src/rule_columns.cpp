@@ -1,9 +1,9 @@
 // Codes of single features, and the training rows that satisfy a condition.
 #include <algorithm>
 
-#include "ramify/rules.hpp"
+#include "polyleaf/rules.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 RuleColumns::RuleColumns(const BinnedView& binned) : binned_(binned), slot_(binned.n_features) {
     for (int32_t i = 0; i < binned.n_dense; ++i) slot_[binned.dense_features[i]] = i;
@@ -91,4 +91,4 @@ void RuleColumns::find_covered(const std::vector<RuleCondition>& conditions,
         if (!is_sparse(condition.feature)) filter(condition, rows);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

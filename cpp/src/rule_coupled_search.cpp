@@ -8,7 +8,7 @@
 // gain so far are solved themselves.
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -295,4 +295,4 @@ void search_direct(const RefinementSearch& search, SearchMemory& memory, bool is
     scorer.flush();
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -4,7 +4,7 @@
 
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -210,4 +210,4 @@ double diagonal_gain(const SearchRows& rows, const RuleParams& params) {
                                          rows.n_outputs, penalty_of(params), nullptr);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ramify/rules.hpp"
+#include "polyleaf/rules.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -38,4 +38,4 @@ void count_threshold_digits(const BinTable& bins, const int32_t* feature, const 
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

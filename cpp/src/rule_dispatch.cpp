@@ -1,15 +1,15 @@
 // Chooses the rule kernels of the instruction set that is in use.
 #include <cstring>
 
-#include "ramify/kernels.hpp"
-#include "ramify/rule_kernels.hpp"
+#include "polyleaf/kernels.hpp"
+#include "polyleaf/rule_kernels.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace baseline {
 const RuleKernels& rule_kernels();
 }
-#ifdef RAMIFY_X86
+#ifdef POLYLEAF_X86
 namespace avx2 {
 const RuleKernels& rule_kernels();
 }
@@ -19,11 +19,11 @@ const RuleKernels& rule_kernels();
 #endif
 
 const RuleKernels& rule_kernels() {
-#ifdef RAMIFY_X86
+#ifdef POLYLEAF_X86
     if (std::strcmp(instruction_set(), "avx512") == 0) return avx512::rule_kernels();
     if (std::strcmp(instruction_set(), "avx2") == 0) return avx2::rule_kernels();
 #endif
     return baseline::rule_kernels();
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

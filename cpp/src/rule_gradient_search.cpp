@@ -7,7 +7,7 @@
 
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -229,4 +229,4 @@ void search_by_gradients(const RefinementSearch& search, SearchMemory& memory, b
     scan_groups(memory.groups, is_categorical, search.n_covered, scorer);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

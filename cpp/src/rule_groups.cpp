@@ -1,7 +1,7 @@
 // Groups of covered rows by the value of one feature.
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 void CoveredRows::cover(const int32_t* counts, int64_t n_rows) {
     rows.resize(n_rows);
@@ -174,4 +174,4 @@ int64_t FeatureGroups::first_largest() const {
     return std::find(bin_rows_.begin(), bin_rows_.end(), most) - bin_rows_.begin();
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

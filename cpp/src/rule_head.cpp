@@ -5,7 +5,7 @@
 
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -237,4 +237,4 @@ void add_head(const RuleScores& to, bool is_examplewise, bool is_current, const 
         for (int64_t b = 0; b < n_blocks; ++b) add_block(b, 0);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

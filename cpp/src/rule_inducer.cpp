@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -243,4 +243,4 @@ InducedRule induce_rule(const RuleColumns& columns, const RuleStatistics& statis
     return rule;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

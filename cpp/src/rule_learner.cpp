@@ -2,10 +2,10 @@
 // head that is found on all rows.
 #include <numeric>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 void draw_sample(uint64_t seed, const int32_t* rows, int64_t n, int32_t* counts, int64_t n_rows) {
     constexpr uint64_t kSampleSalt = 0x5a3b1e7c0f2d4869ULL;  // features are drawn from the seed
@@ -56,4 +56,4 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
     return learnt;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -1,9 +1,9 @@
 // Which rules cover which rows, and the sum of their heads.
 #include <cmath>
 
-#include "ramify/rules.hpp"
+#include "polyleaf/rules.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -63,4 +63,4 @@ void find_rule_coverage(const RuleSetView& rules, const double* X, int64_t n_row
     });
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -3,7 +3,7 @@
 
 #include "rule_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -329,4 +329,4 @@ void gather_coupled(const RuleStatistics& statistics, const CoveredRows& covered
         for (int64_t b = 0; b < n_blocks; ++b) gather_block(b, 0);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "ramify/aligned.hpp"
-#include "ramify/rule_kernels.hpp"
-#include "ramify/rules.hpp"
+#include "polyleaf/aligned.hpp"
+#include "polyleaf/rule_kernels.hpp"
+#include "polyleaf/rules.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // The rows of the sample that the rule covers so far. A position is the place of a row among those
 // whose statistics were gathered last, which may have been more, or among all rows.
@@ -297,4 +297,4 @@ inline double soft_threshold(double gradient, double l1) {
     return gradient > l1 ? gradient - l1 : gradient < -l1 ? gradient + l1 : 0.0;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -5,7 +5,7 @@
 #include "bits.hpp"
 #include "small_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // One cut of every feature.
 void SmallSearch::cut_all(Node& node) {
@@ -145,4 +145,4 @@ void SmallSearch::offer_cut(Node& node, int32_t feature, uint32_t present, uint3
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

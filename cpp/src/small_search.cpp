@@ -7,7 +7,7 @@
 
 #include "bits.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -222,4 +222,4 @@ void SmallSearch::find_two_valued(Node& node) {
             : midpoint(binned.bin_high[offset], binned.bin_low[offset + 1]);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

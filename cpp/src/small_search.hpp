@@ -11,7 +11,7 @@
 #include "row_subsets.hpp"
 #include "split.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class SmallSearch {
   public:
@@ -103,4 +103,4 @@ class SmallSearch {
     std::vector<int32_t> touched_;  // those where any row differs
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -140,4 +140,4 @@ SparseEntries::Listing& SparseEntries::make_listing(const NodeRange& range) {
     return listing;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -6,7 +6,7 @@
 
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // There are two ways to find them. By row: every entry of every row of the node is looked at,
 // whatever the features that are wanted. By feature: the entries of an ancestor, listed feature by
@@ -64,4 +64,4 @@ class SparseEntries {
     size_t n_listings_ = 0;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

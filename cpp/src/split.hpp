@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "ramify/grower.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/grower.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 struct Split {
     double gain = -std::numeric_limits<double>::infinity();
@@ -69,4 +69,4 @@ inline double midpoint(double a, double b) {
     return middle >= a && middle < b ? middle : a;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

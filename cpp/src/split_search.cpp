@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 #include "random_cut.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -369,4 +369,4 @@ void FeatureSearch::keep_subset(const SearchNode&, int32_t feature, uint64_t ran
     for (uint32_t code : left_codes) put(code, true);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

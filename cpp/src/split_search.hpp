@@ -8,7 +8,7 @@
 #include "split.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class ListedSums;
 
@@ -89,4 +89,4 @@ class FeatureSearch {
     std::vector<uint32_t> category_codes_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

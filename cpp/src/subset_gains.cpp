@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ramify {
+namespace polyleaf {
 
 // A division and its mirror image have the same gain, so that half of the subsets will do.
 void SubsetGains::tabulate(const SearchNode& node) {
@@ -31,4 +31,4 @@ void SubsetGains::tabulate(const SearchNode& node) {
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -6,7 +6,7 @@
 
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class SubsetGains {
   public:
@@ -31,4 +31,4 @@ class SubsetGains {
     std::vector<float> norms_, gains_;
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "bits.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -250,4 +250,4 @@ void Subtrees::append(GrownTree& tree, const Subtree& subtree) const {
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -10,9 +10,9 @@
 
 #include "growth_rules.hpp"
 #include "node_search.hpp"
-#include "ramify/parallel.hpp"
+#include "polyleaf/parallel.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class Subtrees {
   public:
@@ -107,4 +107,4 @@ class Subtrees {
     std::atomic<int> n_hungry_{0};
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

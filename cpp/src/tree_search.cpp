@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ramify {
+namespace polyleaf {
 
 TreeSearch::TreeSearch(const LabelGraph& graph) : graph_(graph) {
     state_offset_.assign(1, 0);
@@ -74,4 +74,4 @@ double TreeSearch::search(const Value& value, int32_t* labels) {
     return total;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "ramify/label_graph.hpp"
+#include "polyleaf/label_graph.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 class TreeSearch {
   public:
@@ -40,4 +40,4 @@ class TreeSearch {
     std::vector<int32_t> choice_;        // of a link's node, by its parent's state
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

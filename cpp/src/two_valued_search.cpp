@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "label_totals.hpp"
-#include "ramify/random.hpp"
+#include "polyleaf/random.hpp"
 #include "random_cut.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -140,4 +140,4 @@ void TwoValuedSearch::keep(const SearchNode& node, int32_t feature, uint64_t ran
     }
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -8,7 +8,7 @@
 #include "sparse_entries.hpp"
 #include "split_search.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 // One thread's search, where sums are in double precision (Workspace::is_incremental).
 class TwoValuedSearch {
@@ -45,4 +45,4 @@ class TwoValuedSearch {
     std::vector<double> weights_, norms_, products_;  // (n_columns,)
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -3,10 +3,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "ramify/binning.hpp"
-#include "ramify/data.hpp"
+#include "polyleaf/binning.hpp"
+#include "polyleaf/data.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -153,4 +153,4 @@ template void find_two_values(const TwoValueTask<double>&, ThreadTeam&);
 template int64_t list_uncommon(const ListTask<float>&);
 template int64_t list_uncommon(const ListTask<double>&);
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -6,7 +6,7 @@
 #include "row_codes.hpp"
 #include "split.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -310,4 +310,4 @@ double Workspace::product_of(int64_t at, ChannelStore* store, const NodeTotals& 
     return product;
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "ramify/aligned.hpp"
-#include "ramify/data.hpp"
-#include "ramify/kernels.hpp"
-#include "ramify/parallel.hpp"
+#include "polyleaf/aligned.hpp"
+#include "polyleaf/data.hpp"
+#include "polyleaf/kernels.hpp"
+#include "polyleaf/parallel.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 struct RowCodes;
 struct Split;
@@ -176,4 +176,4 @@ class Workspace {
     void swap_rows(int64_t a, int64_t b, ChannelStore* store);
 };
 
-}  // namespace ramify
+}  // namespace polyleaf

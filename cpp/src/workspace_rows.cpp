@@ -5,7 +5,7 @@
 #include "split.hpp"
 #include "workspace.hpp"
 
-namespace ramify {
+namespace polyleaf {
 
 namespace {
 
@@ -164,4 +164,4 @@ int64_t Workspace::move_rows(const NodeRange& range, const std::vector<uint32_t>
     return range.begin + (to_left ? n_moved : first);
 }
 
-}  // namespace ramify
+}  // namespace polyleaf

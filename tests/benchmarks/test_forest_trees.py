@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.forest_trees import KINDS, RamifyTrees, draw_weights, main
+from benchmarks.forest_trees import KINDS, PolyleafTrees, draw_weights, main
 
-from ramify.datasets import make_correlated_targets
+from polyleaf.datasets import make_correlated_targets
 
 
 def test_a_bootstrap_draws_as_many_rows_as_there_are():
@@ -18,7 +18,7 @@ def test_a_bootstrap_draws_as_many_rows_as_there_are():
 def test_fully_grown_trees_have_a_leaf_for_every_row_they_drew(kind):
     X, Y = make_correlated_targets(60, 5, 2, random_state=0)
     weights = draw_weights(kind, 60, seed=1)
-    values = RamifyTrees(X, Y).grow(kind, seed=1)
+    values = PolyleafTrees(X, Y).grow(kind, seed=1)
     expected = Y if weights is None else Y[weights > 0]
     np.testing.assert_allclose(np.sort(values, axis=0), np.sort(expected, axis=0))
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.graph_rivals import BaggedSVMs, LabelwiseSVM, MultiTaskFeatures
 
 from benchmarks import graph_completion, graph_inference, graph_tables
-from ramify.datasets import make_circle_labels
+from polyleaf.datasets import make_circle_labels
 
 
 @pytest.mark.parametrize(

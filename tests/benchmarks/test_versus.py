@@ -25,13 +25,13 @@ from benchmarks.versus.summary import summarise
 from benchmarks.versus.tasks import TASKS, Case
 from benchmarks.versus.worker import Cost, draw, measure
 
-from ramify import _core
+from polyleaf import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "dense-300-8-3"
 TINY_LABELS = "labels-300-8-6"
 CASE = Case("tree", TINY, "depth-8", "float64", 1)
-OURS = Method("ours", "tree", module="ramify", make=lambda case: None, is_ours=True)
+OURS = Method("ours", "tree", module="polyleaf", make=lambda case: None, is_ours=True)
 RIVAL = Method("rival", "tree", module="sklearn", make=lambda case: None)
 SLOW_RIVAL = Method("slow", "tree", module="sklearn", make=lambda case: None)
 
@@ -78,18 +78,18 @@ def test_command_prints_a_row_per_method_and_writes_every_column(smoke: tuple[st
         if line.startswith("|")
     ]
     assert header == list(columns("tree"))
-    assert [row[header.index("method")] for row in body] == ["ramify-tree", "sklearn-tree"]
+    assert [row[header.index("method")] for row in body] == ["polyleaf-tree", "sklearn-tree"]
     ours = dict(zip(header, body[0], strict=True))
     # So little memory is needed that the rival's peak may be 0.
     empty = {name for name, cell in ours.items() if not cell}
     assert empty <= {"peak ratio"}, f"empty cells: {ours}"
-    for name in ("ramify-tree", "sklearn-tree", "fit s", "peak MB", TINY):
+    for name in ("polyleaf-tree", "sklearn-tree", "fit s", "peak MB", TINY):
         assert name in printed
 
 
 def test_json_holds_rows_measurements_and_machine_facts(smoke: tuple[str, Path]) -> None:
     document = json.loads((smoke[1] / "tree.json").read_text())
-    assert document["machine"]["packages"].keys() >= {"numpy", "ramify", "scikit-learn", "scipy"}
+    assert document["machine"]["packages"].keys() >= {"numpy", "polyleaf", "scikit-learn", "scipy"}
     assert {"cpu", "cores", "instruction_set", "python"} <= document["machine"].keys()
     assert document["problems"][TINY]["n_outputs"] == 3
     assert len(document["measurements"]) == len(document["rows"]) == 2
@@ -102,7 +102,7 @@ def test_json_holds_rows_measurements_and_machine_facts(smoke: tuple[str, Path])
 def test_kernels_are_those_of_the_instruction_set_that_was_asked_for(tmp_path: Path) -> None:
     found = tmp_path / "tree.json"
     arguments = ["--problems", TINY, "--settings", "depth-8", "--dtypes", "float64"]
-    arguments += ["--repeats", "1", "--methods", "ramify-tree", "--out", str(found)]
+    arguments += ["--repeats", "1", "--methods", "polyleaf-tree", "--out", str(found)]
     before = _core.instruction_set()
     try:
         assert main([*arguments, "--instruction-set", "baseline"]) == 0
@@ -267,7 +267,7 @@ def test_error_in_a_method_is_reported_by_its_last_line(tmp_path: Path) -> None:
         (["--problems", "dense-300-8-4"], "Did you mean 'dense-300-8-3'?"),
         (["--methods", "sklearn-trees"], "Did you mean 'sklearn-tree'?"),
         (["--settings", "shallow"], "must be one of 'unlimited', 'depth-8'; got 'shallow'"),
-        (["--reference", "ramify"], "--reference must be one of"),
+        (["--reference", "polyleaf"], "--reference must be one of"),
         (["--out", "tree.txt"], "--out must end in .json, .csv, .md; got 'tree.txt'"),
         (["--repeats", "0"], "must be 1 or more; got 0"),
     ],

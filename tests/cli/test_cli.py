@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from ramify.cli import main
-from ramify.cli._values import parse_settings, parse_time
-from ramify.estimators import RandomForestRegressor
+from polyleaf.cli import main
+from polyleaf.cli._values import parse_settings, parse_time
+from polyleaf.estimators import RandomForestRegressor
 
 PLANTS = "rain,soil,yield,height\n" + "".join(
     f"{i % 17},{'clay' if i % 3 else 'sand'},{(i % 17) * 2},{i % 3}.5\n" for i in range(60)
@@ -20,11 +20,11 @@ PLANTS = "rain,soil,yield,height\n" + "".join(
 
 
 @pytest.fixture
-def ramify(monkeypatch, capsys):
+def polyleaf(monkeypatch, capsys):
     """Return a function that runs a command and returns what it printed."""
 
     def run(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["ramify", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["polyleaf", *map(str, arguments)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             main()
@@ -35,6 +35,22 @@ def ramify(monkeypatch, capsys):
     return run
 
 
+def test_the_version_needs_no_optional_package(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.setattr(sys, "argv", ["polyleaf", "--version"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert re.fullmatch(r"polyleaf \d+\.\d+.*\n", capsys.readouterr().out)
+
+
+def test_without_typer_commands_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.setattr(sys, "argv", ["polyleaf", "compare"])
+    with pytest.raises(SystemExit, match="pip install typer"):
+        main()
+
+
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "plants.csv"
@@ -42,71 +58,73 @@ def table(tmp_path):
     return path
 
 
-def test_a_model_is_fitted_evaluated_inspected_and_used(ramify, table, tmp_path):
-    model, targets = tmp_path / "m.ramify", ("--targets", "yield,height")
+def test_a_model_is_fitted_evaluated_inspected_and_used(polyleaf, table, tmp_path):
+    model, targets = tmp_path / "m.polyleaf", ("--targets", "yield,height")
     told = json.loads(
-        ramify("fit", table, *targets, "--out", model, "--set", "n_estimators=5", "--json")
+        polyleaf("fit", table, *targets, "--out", model, "--set", "n_estimators=5", "--json")
     )
     assert told["estimator"] == "RandomForestRegressor"
-    scores = json.loads(ramify("evaluate", model, table, *targets, "--metric", "r2", "--json"))
+    scores = json.loads(polyleaf("evaluate", model, table, *targets, "--metric", "r2", "--json"))
     assert scores["r2"] > 0.8
-    facts = json.loads(ramify("inspect", model, "--json"))
+    facts = json.loads(polyleaf("inspect", model, "--json"))
     assert facts["outputs"] == ["yield", "height"]
     assert facts["parameters"]["n_estimators"] == 5
     assert set(facts["importances"]) == {"rain", "soil"}
     new = tmp_path / "new.csv"
     new.write_text("rain,soil\n3,clay\n16,sand\n")
-    told = json.loads(ramify("predict", model, new, "--out", tmp_path / "out.csv", "--json"))
+    told = json.loads(polyleaf("predict", model, new, "--out", tmp_path / "out.csv", "--json"))
     assert (told["rows"], told["columns"]) == (2, 2)
     with (tmp_path / "out.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["yield", "height"]
     assert float(rows[1]["yield"]) > float(rows[0]["yield"]) + 10
-    ramify("predict", model, table, "--out", tmp_path / "same.csv")  # with the outputs in it
+    polyleaf("predict", model, table, "--out", tmp_path / "same.csv")  # with the outputs in it
     assert len((tmp_path / "same.csv").read_text().splitlines()) == 61
 
 
-def test_columns_are_found_by_name_in_any_order(ramify, table, tmp_path):
-    model = tmp_path / "m.ramify"
-    ramify("fit", table, "--targets", "yield,height", "--method", "Tree", "--out", model)
+def test_columns_are_found_by_name_in_any_order(polyleaf, table, tmp_path):
+    model = tmp_path / "m.polyleaf"
+    polyleaf("fit", table, "--targets", "yield,height", "--method", "Tree", "--out", model)
     one, other, short = (tmp_path / f"{name}.csv" for name in ("one", "other", "short"))
     one.write_text("rain,soil\n3,clay\n16,sand\n")
     other.write_text("id,soil,rain\n7,clay,3\n8,sand,16\n")
     short.write_text("soil\nclay\n")
     for path in (one, other):
-        ramify("predict", model, path, "--out", path.with_suffix(".out"))
+        polyleaf("predict", model, path, "--out", path.with_suffix(".out"))
     assert one.with_suffix(".out").read_text() == other.with_suffix(".out").read_text()
-    told = ramify("predict", model, short, "--out", tmp_path / "x.csv", code=2)
+    told = polyleaf("predict", model, short, "--out", tmp_path / "x.csv", code=2)
     assert "it lacks 'rain'" in told
-    assert json.loads(ramify("evaluate", model, table, "--json"))["r2"] > 0.8  # knows its outputs
+    assert (
+        json.loads(polyleaf("evaluate", model, table, "--json"))["r2"] > 0.8
+    )  # knows its outputs
 
 
-def test_metrics_relative_to_the_training_rows_need_them(ramify, table, tmp_path):
-    model = tmp_path / "m.ramify"
-    ramify("fit", table, "--targets", "yield,height", "--out", model)
-    told = ramify("evaluate", model, table, "--metric", "arrmse", code=2)
+def test_metrics_relative_to_the_training_rows_need_them(polyleaf, table, tmp_path):
+    model = tmp_path / "m.polyleaf"
+    polyleaf("fit", table, "--targets", "yield,height", "--out", model)
+    told = polyleaf("evaluate", model, table, "--metric", "arrmse", code=2)
     assert "--train" in told
-    scores = json.loads(ramify("evaluate", model, table, "--train", table, "--json"))
+    scores = json.loads(polyleaf("evaluate", model, table, "--train", table, "--json"))
     assert 0 < scores["arrmse"] < 0.6
 
 
-def test_classes_are_fitted_judged_and_written(ramify, tmp_path):
-    path, model = tmp_path / "kinds.csv", tmp_path / "m.ramify"
+def test_classes_are_fitted_judged_and_written(polyleaf, tmp_path):
+    path, model = tmp_path / "kinds.csv", tmp_path / "m.polyleaf"
     rows = [f"{i},{'low' if i < 30 else 'high'},{'a' if i % 2 else 'b'}" for i in range(60)]
     path.write_text("x,size,letter\n" + "\n".join(rows) + "\n")
-    ramify("fit", path, "--targets", "size,letter", "--method", "Tree", "--out", model)
-    scores = json.loads(ramify("evaluate", model, path, "--json"))
+    polyleaf("fit", path, "--targets", "size,letter", "--method", "Tree", "--out", model)
+    scores = json.loads(polyleaf("evaluate", model, path, "--json"))
     assert scores["accuracy"] == scores["exact_match"] == 1.0
-    ramify("predict", model, path, "--out", tmp_path / "p.csv")
+    polyleaf("predict", model, path, "--out", tmp_path / "p.csv")
     assert (tmp_path / "p.csv").read_text().splitlines()[:2] == ["size,letter", "low,b"]
-    ramify("predict", model, path, "--proba", "--out", tmp_path / "p.csv")
+    polyleaf("predict", model, path, "--proba", "--out", tmp_path / "p.csv")
     header = (tmp_path / "p.csv").read_text().splitlines()[0]
     assert header == "size=high,size=low,letter=a,letter=b"
-    assert "accuracy" in ramify("evaluate", model, path, "--metric", "r2", code=2)
-    assert "compare takes numbers" in ramify("compare", path, "--targets", "size,letter", code=2)
+    assert "accuracy" in polyleaf("evaluate", model, path, "--metric", "r2", code=2)
+    assert "compare takes numbers" in polyleaf("compare", path, "--targets", "size,letter", code=2)
 
 
-def test_names_of_sparse_labels_are_kept(ramify, tmp_path):
+def test_names_of_sparse_labels_are_kept(polyleaf, tmp_path):
     (tmp_path / "t.arff").write_text(
         "@relation t\n@attribute a {0,1}\n@attribute b {0,1}\n@attribute funny {0,1}\n"
         "@attribute 'with, comma' {0,1}\n@data\n" + "{0 1, 2 1}\n{1 1, 3 1}\n{}\n" * 10
@@ -115,32 +133,32 @@ def test_names_of_sparse_labels_are_kept(ramify, tmp_path):
         '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="funny"/>'
         '<label name="with, comma"/></labels>'
     )
-    model = tmp_path / "m.ramify"
-    ramify("fit", tmp_path / "t.arff", "--method", "Tree", "--out", model)
-    assert json.loads(ramify("inspect", model, "--json"))["outputs"] == ["funny", "with, comma"]
-    ramify("predict", model, tmp_path / "t.arff", "--out", tmp_path / "p.csv")
+    model = tmp_path / "m.polyleaf"
+    polyleaf("fit", tmp_path / "t.arff", "--method", "Tree", "--out", model)
+    assert json.loads(polyleaf("inspect", model, "--json"))["outputs"] == ["funny", "with, comma"]
+    polyleaf("predict", model, tmp_path / "t.arff", "--out", tmp_path / "p.csv")
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert rows[1] == {"funny": "0", "with, comma": "1"}
 
 
-def test_models_without_importances_are_inspected(ramify, tmp_path):
-    model = tmp_path / "g.ramify"
-    ramify("fit", "tags", "--method", "Graph", "--out", model)
-    assert "does not say which features matter" in ramify("inspect", model)
+def test_models_without_importances_are_inspected(polyleaf, tmp_path):
+    model = tmp_path / "g.polyleaf"
+    polyleaf("fit", "tags", "--method", "Graph", "--out", model)
+    assert "does not say which features matter" in polyleaf("inspect", model)
 
 
-def test_methods_of_a_configuration_file_take_part(ramify, tmp_path):
+def test_methods_of_a_configuration_file_take_part(polyleaf, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("[stump]\nmethod = 'Tree'\nmax_depth = 1\nmin_samples_leaf = [1, 5]\n")
     arguments = ("compare", "tags", "--rows", 120, "--cv", 2, "--methods", "Mean")
-    board = json.loads(ramify(*arguments, "--config", path, "--out", tmp_path / "r", "--json"))
+    board = json.loads(polyleaf(*arguments, "--config", path, "--out", tmp_path / "r", "--json"))
     assert {row["method"] for row in board["example_f1"]} == {"Mean", "stump"}
     path.write_text("x = 1\n")
-    assert "one table per method" in ramify(*arguments, "--config", path, code=2)
+    assert "one table per method" in polyleaf(*arguments, "--config", path, code=2)
 
 
-def test_outputs_of_an_arff_file_are_counted_after_its_name(ramify, tmp_path):
+def test_outputs_of_an_arff_file_are_counted_after_its_name(polyleaf, tmp_path):
     path = tmp_path / "n.arff"
     rows = "\n".join(f"{i},{2 * i},{-i}" for i in range(30))
     path.write_text(
@@ -148,43 +166,43 @@ def test_outputs_of_an_arff_file_are_counted_after_its_name(ramify, tmp_path):
         f"@data\n{rows}\n"
     )
     told = json.loads(
-        ramify("compare", f"{path}:2", "--methods", "Mean,Tree", "--cv", 2, "--tuning", 2,
+        polyleaf("compare", f"{path}:2", "--methods", "Mean,Tree", "--cv", 2, "--tuning", 2,
                "--settings", 2, "--limit", "60s", "--out", tmp_path / "r", "--json")
     )  # fmt: skip
     assert [row["method"] for row in told["r2"]] == ["Tree", "Mean"]
 
 
-def test_version_is_told(ramify):
-    assert re.fullmatch(r"ramify \d\S+\n", ramify("--version"))
+def test_version_is_told(polyleaf):
+    assert re.fullmatch(r"polyleaf \d\S+\n", polyleaf("--version"))
 
 
-def test_label_data_make_a_classifier_with_probabilities(ramify, tmp_path):
-    model = tmp_path / "m.ramify"
-    ramify("fit", "tags", "--method", "tree", "--set", "max_depth=3", "--out", model)
-    scores = json.loads(ramify("evaluate", model, "tags", "--json"))
+def test_label_data_make_a_classifier_with_probabilities(polyleaf, tmp_path):
+    model = tmp_path / "m.polyleaf"
+    polyleaf("fit", "tags", "--method", "tree", "--set", "max_depth=3", "--out", model)
+    scores = json.loads(polyleaf("evaluate", model, "tags", "--json"))
     assert 0 < scores["example_f1"] < 1
     assert {"lrap", "hamming_loss", "ndcg_at_5"} <= set(scores)
-    ramify("predict", model, "tags", "--proba", "--out", tmp_path / "p.csv")
+    polyleaf("predict", model, "tags", "--proba", "--out", tmp_path / "p.csv")
     values = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
     assert values.shape == (300, 8)
     assert ((values > 0) & (values < 1)).any()
 
 
-def test_compare_writes_a_report_and_names_it(ramify, table, tmp_path):
+def test_compare_writes_a_report_and_names_it(polyleaf, table, tmp_path):
     arguments = ("compare", table, "--targets", "yield,height", "--methods", "Mean,Tree")
-    printed = ramify(*arguments, "--cv", 2, "--out", tmp_path / "r")
+    printed = polyleaf(*arguments, "--cv", 2, "--out", tmp_path / "r")
     assert re.search(r"Tree .*\n.*Mean", printed)
     assert "report.html" in printed
     for name in ("report.html", "report.md", "results.csv", "results.jsonl"):
         assert (tmp_path / "r" / name).stat().st_size > 0
-    board = json.loads(ramify(*arguments, "--cv", 2, "--out", tmp_path / "r", "--json"))
+    board = json.loads(polyleaf(*arguments, "--cv", 2, "--out", tmp_path / "r", "--json"))
     assert [row["method"] for row in board["arrmse"]] == ["Tree", "Mean"]
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     out = tmp_path / "r"
     # All methods: there must be much left to do when the signal comes.
-    command = [sys.executable, "-m", "ramify.cli", "compare"]
+    command = [sys.executable, "-m", "polyleaf.cli", "compare"]
     process = subprocess.Popen(
         [*command, "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -211,7 +229,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("fit", "tags", "--out", "x", "--set", "max_dept=3"), "Did you mean 'max_depth'?"),
         (("fit", "tags", "--out", "x", "--set", "max_depth"), "--set must be name=value"),
         (("fit", "tags", "--out", "x", "--set", "max_depth=0"), "max_depth of"),
-        (("evaluate", "none.ramify", "tags"), "none.ramify"),
+        (("evaluate", "none.polyleaf", "tags"), "none.polyleaf"),
         (("compare", "tags", "--methods", "Trees"), "Did you mean 'Tree'"),
         (("compare", "tags", "--budget", "soon"), "90s, 10m or 2h"),
         (("compare", "tags", "--cv", "0"), "cv must be a number of folds from 2"),
@@ -226,20 +244,20 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     ],
 )
 def test_mistakes_are_told_in_words_with_exit_code_2(
-    ramify, arguments, message, tmp_path, monkeypatch
+    polyleaf, arguments, message, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert message in " ".join(ramify(*arguments, code=2).split())
+    assert message in " ".join(polyleaf(*arguments, code=2).split())
 
 
-def test_datasets_are_listed(ramify):
-    listed = json.loads(ramify("datasets", "--json"))
+def test_datasets_are_listed(polyleaf):
+    listed = json.loads(polyleaf("datasets", "--json"))
     assert {"tags", "friedman1-group", "yeast"} <= {row["name"] for row in listed}
-    assert "Files:" in ramify("datasets")
+    assert "Files:" in polyleaf("datasets")
 
 
-def test_help_lists_every_command(ramify):
-    text = ramify("--help")
+def test_help_lists_every_command(polyleaf):
+    text = polyleaf("--help")
     for command in ("compare", "fit", "predict", "evaluate", "inspect", "datasets"):
         assert command in text
 
@@ -259,15 +277,15 @@ def test_settings_are_literals_or_strings():
 
 
 def test_classes_are_compared_as_labels_if_they_are_named(
-    ramify, monkeypatch, capsys, table, tmp_path
+    polyleaf, monkeypatch, capsys, table, tmp_path
 ):
     table.write_text("rain,kind\n" + "".join(f"{i},{i // 15 + 1}\n" for i in range(60)))
     options = ("--targets", "kind", "--methods", "Mean", "--cv", "2", "--json")
     boards = json.loads(
-        ramify("compare", table, *options, "--classes", "kind", "--out", tmp_path / "labels")
+        polyleaf("compare", table, *options, "--classes", "kind", "--out", tmp_path / "labels")
     )
     assert "example_f1" in boards
-    arguments = ["ramify", "compare", str(table), *options, "--out", str(tmp_path / "r")]
+    arguments = ["polyleaf", "compare", str(table), *options, "--out", str(tmp_path / "r")]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit):
         main()
@@ -276,16 +294,16 @@ def test_classes_are_compared_as_labels_if_they_are_named(
     assert ".py" not in told
 
 
-def test_failures_are_told_once_and_nothing_else_is_an_error(ramify, tmp_path):
+def test_failures_are_told_once_and_nothing_else_is_an_error(polyleaf, tmp_path):
     config = tmp_path / "own.toml"
     config.write_text("[mine]\nmethod = 'Tree'\nmax_depth = -3\n")
-    told = ramify(
+    told = polyleaf(
         "compare", "tags", "--rows", 60, "--cv", 2, "--methods", "mean", "--config", config,
         "--out", tmp_path / "some", "--metric", "macro_f1", "--json",
     )  # fmt: skip
     assert {row["method"] for row in json.loads(told)["macro_f1"]} == {"Mean", "mine"}
     config.write_text("[Mean]\nmethod = 'Tree'\nmax_depth = -3\n")
-    told = ramify(
+    told = polyleaf(
         "compare", "tags", "--rows", 60, "--cv", 3, "--methods", "mean", "--config", config,
         "--out", tmp_path / "none", "--metric", "macro_f1", code=1,
     )  # fmt: skip
@@ -293,35 +311,35 @@ def test_failures_are_told_once_and_nothing_else_is_an_error(ramify, tmp_path):
     assert "failed (3 runs, on tags): Mean: Invalid" in told
     assert "no run succeeded" in told
     config.write_text("[mine]\nmethod = 'Tree'\nmax_dept = 3\n")
-    told = ramify("compare", "tags", "--config", config, "--out", tmp_path / "typo", code=2)
+    told = polyleaf("compare", "tags", "--config", config, "--out", tmp_path / "typo", code=2)
     assert "mine: there is no setting 'max_dept'. Did you mean 'max_depth'?" in told
     assert not (tmp_path / "typo").exists()
 
 
-def test_compressed_tables_are_read_by_every_command(ramify, table, tmp_path):
-    packed, model = tmp_path / "plants.csv.gz", tmp_path / "m.ramify"
+def test_compressed_tables_are_read_by_every_command(polyleaf, table, tmp_path):
+    packed, model = tmp_path / "plants.csv.gz", tmp_path / "m.polyleaf"
     packed.write_bytes(gzip.compress(table.read_bytes()))
-    ramify("fit", packed, "--targets", "yield,height", "--method", "Tree", "--out", model)
-    scores = [json.loads(ramify("evaluate", model, f, "--json")) for f in (table, packed)]
+    polyleaf("fit", packed, "--targets", "yield,height", "--method", "Tree", "--out", model)
+    scores = [json.loads(polyleaf("evaluate", model, f, "--json")) for f in (table, packed)]
     assert scores[0] == scores[1]
     for file, out in ((table, "a.csv"), (packed, "b.csv")):
-        ramify("predict", model, file, "--out", tmp_path / out)
+        polyleaf("predict", model, file, "--out", tmp_path / out)
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
 
 
-def test_an_output_is_named_once(ramify, table, tmp_path):
-    told = ramify("fit", table, "--targets", "yield,yield", "--out", tmp_path / "m", code=2)
+def test_an_output_is_named_once(polyleaf, table, tmp_path):
+    told = polyleaf("fit", table, "--targets", "yield,yield", "--out", tmp_path / "m", code=2)
     assert told == "error: targets must name each output once; got 'yield' twice.\n"
 
 
-def test_no_error_shows_a_traceback_unless_asked_for(ramify, monkeypatch, tmp_path):
+def test_no_error_shows_a_traceback_unless_asked_for(polyleaf, monkeypatch, tmp_path):
     def broken(*arguments):
         raise KeyError("a surprise\nof two lines")
 
-    monkeypatch.setattr("ramify.cli._app.read_data", broken)
-    told = ramify("fit", "tags", "--out", tmp_path / "m", code=1)
+    monkeypatch.setattr("polyleaf.cli._app.read_data", broken)
+    told = polyleaf("fit", "tags", "--out", tmp_path / "m", code=1)
     assert told.startswith("error: KeyError: ")
     assert "a surprise" in told
     assert len(told.splitlines()) == 1
-    monkeypatch.setenv("RAMIFY_TRACEBACK", "1")
-    assert "Traceback" in ramify("fit", "tags", "--out", tmp_path / "m", code=1)
+    monkeypatch.setenv("POLYLEAF_TRACEBACK", "1")
+    assert "Traceback" in polyleaf("fit", "tags", "--out", tmp_path / "m", code=1)

@@ -5,9 +5,9 @@ from core_tree import binned_arrays
 from rule_reference import OPERATORS
 from scipy import sparse
 
-from ramify import _core
-from ramify.ingest import bin_features
-from ramify.training.rule_loss_base import PackedStatistics, Statistics
+from polyleaf import _core
+from polyleaf.ingest import bin_features
+from polyleaf.training.rule_loss_base import PackedStatistics, Statistics
 
 
 def columns_of(X, is_categorical=None, max_bins=255):

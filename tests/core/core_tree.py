@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify import _core
-from ramify.ingest import BinnedFeatures
+from polyleaf import _core
+from polyleaf.ingest import BinnedFeatures
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from textwrap import indent
 def run_isolated(code: str) -> str:
     """Return what the code printed, 'refused' if it raised, or the exit code of a crash."""
     script = (
-        "import numpy as np\nfrom ramify import _core\ntry:\n"
+        "import numpy as np\nfrom polyleaf import _core\ntry:\n"
         + indent(code.strip(), "    ")
         + "\nexcept (TypeError, ValueError):\n    print('refused')\n"
     )

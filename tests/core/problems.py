@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from reference import Reference, Rules
 from scipy import sparse
 
-from ramify import _core
-from ramify.ingest import BinnedFeatures, bin_features
+from polyleaf import _core
+from polyleaf.ingest import BinnedFeatures, bin_features
 
 WEIGHTS = ("unit", "rows", "entries", "masked")
 

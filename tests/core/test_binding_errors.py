@@ -6,7 +6,7 @@ from core_tree import binned_arrays, make_params
 from isolation import run_isolated
 from problems import mixed_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify import _core
-from ramify.losses import Logistic, LossTargets, SquaredError
-from ramify.training.boosting_state import BoostingState, LeafRows, make_state
+from polyleaf import _core
+from polyleaf.losses import Logistic, LossTargets, SquaredError
+from polyleaf.training.boosting_state import BoostingState, LeafRows, make_state
 
 pytestmark = pytest.mark.kernel
 

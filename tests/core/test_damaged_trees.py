@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from isolation import run_isolated
 from problems import mixed_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -6,7 +6,7 @@ from core_tree import Tree
 from problems import make_problem, mixed_problem
 from scipy import sparse
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

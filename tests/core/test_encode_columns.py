@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -11,7 +11,7 @@ import pytest
 LONG_FIT = """
 import sys
 import numpy as np
-from ramify import GraphEnsembleClassifier
+from polyleaf import GraphEnsembleClassifier
 
 rng = np.random.default_rng(0)
 X = 100.0 + rng.normal(size=(4000, 20))  # badly scaled, so that training takes long

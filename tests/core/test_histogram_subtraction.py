@@ -7,7 +7,7 @@ import pytest
 from agreement import assert_agrees, assert_identical, assert_same_gains
 from problems import WEIGHTS, mixed_problem, numeric_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

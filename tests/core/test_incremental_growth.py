@@ -8,8 +8,8 @@ from agreement import assert_agrees, assert_identical, assert_same_gains
 from problems import make_problem, make_values
 from scipy import sparse
 
-from ramify import _core
-from ramify.ingest import bin_features
+from polyleaf import _core
+from polyleaf.ingest import bin_features
 
 pytestmark = pytest.mark.kernel
 

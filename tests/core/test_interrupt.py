@@ -12,7 +12,7 @@ import pytest
 LONG_FIT = """
 import sys
 import numpy as np
-from ramify import _core
+from polyleaf import _core
 
 n_rows, n_features, n_channels = 80_000, 120, 256
 rng = np.random.default_rng(0)

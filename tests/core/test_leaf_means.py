@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import mixed_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

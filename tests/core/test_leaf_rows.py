@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

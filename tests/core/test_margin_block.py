@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.core.label_reference import all_labellings, random_graph, random_tree
 
-from ramify.model import LabelGraph
+from polyleaf.model import LabelGraph
 
 pytestmark = pytest.mark.kernel
 

@@ -10,7 +10,7 @@ from tests.core.label_reference import (
     random_tree,
 )
 
-from ramify.model import LabelGraph
+from polyleaf.model import LabelGraph
 
 pytestmark = pytest.mark.kernel
 
@@ -114,7 +114,7 @@ def test_scores_that_are_no_numbers_do_no_harm():
     ],
 )
 def test_what_is_no_graph_is_refused(n_states, edges, message):
-    from ramify import _core
+    from polyleaf import _core
 
     with pytest.raises(ValueError, match=message):
         _core.LabelGraph(np.array(n_states, np.int32), np.array(edges, np.int32))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -6,7 +6,7 @@ from agreement import assert_agrees
 from problems import WEIGHTS, make_problem, mixed_problem, numeric_problem
 from scipy import stats
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -6,7 +6,7 @@ from agreement import assert_agrees, assert_identical, assert_same_gains
 from core_tree import make_params
 from problems import make_problem, make_values, numeric_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

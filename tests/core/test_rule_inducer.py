@@ -6,7 +6,7 @@ from core_rules import columns_of, head, induced, logistic_statistics, params_of
 from rule_reference import OPERATORS, dense_hessians, head_of, induce
 from scipy import sparse
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

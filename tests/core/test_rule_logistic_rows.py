@@ -13,7 +13,7 @@ from core_rules import (
 )
 from scipy import sparse
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -9,7 +9,7 @@ from agreement import assert_agrees, assert_identical, assert_same_gains
 from core_tree import make_params, read_tree
 from problems import WEIGHTS, make_problem, make_values, numeric_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -7,7 +7,7 @@ import pytest
 from core_tree import make_params
 from problems import mixed_problem
 
-from ramify import _core
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ramify.datasets import DataFormatError, DataFormatWarning, read_mulan
-from ramify.datasets._arff_rows import _quick_dense, _quick_sparse, _strict_rows
-from ramify.datasets._encoders import LevelEncoder, NumberEncoder, TextEncoder
-from ramify.datasets._files import SkippedLines
+from polyleaf.datasets import DataFormatError, DataFormatWarning, read_mulan
+from polyleaf.datasets._arff_rows import _quick_dense, _quick_sparse, _strict_rows
+from polyleaf.datasets._encoders import LevelEncoder, NumberEncoder, TextEncoder
+from polyleaf.datasets._files import SkippedLines
 
 HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute t {0,1}\n@data\n"
 
@@ -32,7 +32,7 @@ def test_nominal_feature_is_a_category_with_the_declared_levels(write):
 
 def test_nominal_feature_without_pandas_says_what_to_install(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'ramify\[readers\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'polyleaf\[readers\]'"):
         read(write, HEADER + "1,y,0\n")
 
 
@@ -327,7 +327,7 @@ def test_quick_parsers_take_ordinary_rows():
 
 
 def test_many_blocks_are_read_as_one(write, monkeypatch):
-    monkeypatch.setattr("ramify.datasets._arff_rows._BLOCK_VALUES", 7)
+    monkeypatch.setattr("polyleaf.datasets._arff_rows._BLOCK_VALUES", 7)
     rows = [f"{i},'{'xy'[i % 2]}',{i % 2}" if i == 5 else f"{i},x,{i % 2}" for i in range(20)]
     data = read(write, HEADER + "\n".join(rows))
     assert data.X["a"].tolist() == list(range(20))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.io import loadmat, savemat
 
-from ramify.datasets import DataFormatError, read_mat, read_rda
+from polyleaf.datasets import DataFormatError, read_mat, read_rda
 
 pyreadr = pytest.importorskip("pyreadr")
 pd = pytest.importorskip("pandas")
@@ -203,5 +203,5 @@ def test_rda_damaged_at_random_is_read_or_refused(tmp_path, damage):
 
 def test_rda_without_pyreadr_says_what_to_install(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadr", None)
-    with pytest.raises(ImportError, match=r"pip install 'ramify\[readers\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'polyleaf\[readers\]'"):
         read_rda(write("toy.rda", b""), targets=["a"])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.datasets import DataFormatError, DataFormatWarning, read_clus
+from polyleaf.datasets import DataFormatError, DataFormatWarning, read_clus
 
 HEADER = "@RELATION 'c'\n@ATTRIBUTE a numeric\n@ATTRIBUTE class  hierarchical {}\n@DATA\n"
 

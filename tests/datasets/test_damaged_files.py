@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.io import savemat
 
-from ramify.datasets import (
+from polyleaf.datasets import (
     DataFormatError,
     DataFormatWarning,
     Dataset,

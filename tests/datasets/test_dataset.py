@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.datasets import Dataset, concatenate
-from ramify.datasets._dataset import NumberedNames
+from polyleaf.datasets import Dataset, concatenate
+from polyleaf.datasets._dataset import NumberedNames
 
 pd = pytest.importorskip("pandas")
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ramify.datasets import DataFormatError, read_mulan
+from polyleaf.datasets import DataFormatError, read_mulan
 
 ARFF = "@relation r\n@attribute a numeric\n@attribute b {0,1}\n@data\n1.5,1\n-2,0\n"
 COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-from ramify.datasets import make_correlated_targets, make_multilabel
+from polyleaf.datasets import make_correlated_targets, make_multilabel
 
 
 def test_targets_without_noise_have_the_rank_asked_for():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ramify.datasets import DataFormatError, load, read_table
+from polyleaf.datasets import DataFormatError, load, read_table
 
 ARFF = (
     "@relation {}\n@attribute x numeric\n@attribute a {{0,1}}\n@attribute b {{0,1}}\n"

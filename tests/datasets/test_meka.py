@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ramify.datasets import DataFormatError, DataFormatWarning, read_meka
+from polyleaf.datasets import DataFormatError, DataFormatWarning, read_meka
 
 
 def arff(relation, kinds, row):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ramify.datasets import DataFormatError, DataFormatWarning, read_mulan
+from polyleaf.datasets import DataFormatError, DataFormatWarning, read_mulan
 
 ARFF = r"""@relation toy
 @attribute word numeric

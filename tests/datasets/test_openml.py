@@ -6,7 +6,7 @@ import pytest
 from benchmarks.real_data import data_folder
 from sklearn.utils import Bunch
 
-from ramify.datasets import OPENML, DataFormatError, _openml, fetch, load
+from polyleaf.datasets import OPENML, DataFormatError, _openml, fetch, load
 
 
 def answer(n, d):

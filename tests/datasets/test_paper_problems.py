@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from ramify.datasets import (
+from polyleaf.datasets import (
     make_circle_labels,
     make_extreme_labels,
     make_friedman1_targets,

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.real_data import REAL_DATA, data_folder
 from scipy import sparse
 
-from ramify.datasets import (
+from polyleaf.datasets import (
     DataFormatError,
     DataFormatWarning,
     concatenate,
@@ -19,7 +19,7 @@ FOLDER = data_folder()
 pytestmark = [
     pytest.mark.real_data,
     pytest.mark.skipif(
-        FOLDER is None, reason="no public data sets: set RAMIFY_DATA or add ../shared/data"
+        FOLDER is None, reason="no public data sets: set POLYLEAF_DATA or add ../shared/data"
     ),
 ]
 

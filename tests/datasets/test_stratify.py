@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from ramify.datasets import MultiLabelKFold, make_multilabel, stratified_parts
-from ramify.datasets._stratify import _label_pairs
+from polyleaf.datasets import MultiLabelKFold, make_multilabel, stratified_parts
+from polyleaf.datasets._stratify import _label_pairs
 
 KINDS = ("label", "label_pair", "label_set", "cardinality")
 _, Y = make_multilabel(2000, 5, 30, cardinality=3, skew=1.2, random_state=0)

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ramify.datasets import DataFormatError, DataFormatWarning, read_svmlight
-from ramify.datasets._files import SkippedLines
-from ramify.datasets._svmlight import _quick_rows, _strict_rows
+from polyleaf.datasets import DataFormatError, DataFormatWarning, read_svmlight
+from polyleaf.datasets._files import SkippedLines
+from polyleaf.datasets._svmlight import _quick_rows, _strict_rows
 
 
 def test_labels_and_features_are_read_sparsely(write):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ramify import TreeRegressor
-from ramify.datasets import DataFormatError, DataFormatWarning, load, read_features, read_table
+from polyleaf import TreeRegressor
+from polyleaf.datasets import DataFormatError, DataFormatWarning, load, read_features, read_table
 
 
 def write(folder, text):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ramify.decoding import (
+from polyleaf.decoding import (
     ExampleF1,
     Jaccard,
     KnownLabelSet,
@@ -18,8 +18,8 @@ from ramify.decoding import (
     _bayes,
     draws_to_joint,
 )
-from ramify.decoding._expected_size import f1_by_size, jaccard_by_size
-from ramify.decoding._jaccard_search import _expected, _local_search
+from polyleaf.decoding._expected_size import f1_by_size, jaccard_by_size
+from polyleaf.decoding._jaccard_search import _expected, _local_search
 
 
 def all_sets(d):

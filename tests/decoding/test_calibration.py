@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from ramify.decoding import LabelCalibrator
+from polyleaf.decoding import LabelCalibrator
 
 
 def problem(n=3000, d=4, seed=0):

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from ramify import decoding
-from ramify.decoding import DECODERS, Decoder, Threshold, resolve
+from polyleaf import decoding
+from polyleaf.decoding import DECODERS, Decoder, Threshold, resolve
 
 rng = np.random.default_rng(0)
 P = rng.beta(0.5, 1.0, size=(50, 5))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import f1_score, hamming_loss
 
-from ramify.decoding import LabelThresholds, Threshold, TopK, TunedThreshold
+from polyleaf.decoding import LabelThresholds, Threshold, TopK, TunedThreshold
 
 
 @st.composite

@@ -1,7 +1,7 @@
 """Small problems and quick models for the tests of boosting."""
 
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.datasets import make_correlated_targets
+from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.datasets import make_correlated_targets
 
 X, Y = make_correlated_targets(260, 6, 5, random_state=0)
 X_TRAIN, Y_TRAIN, X_TEST, Y_TEST = X[:200], Y[:200], X[200:], Y[200:]

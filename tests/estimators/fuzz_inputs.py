@@ -17,8 +17,8 @@ import pandas as pd
 import polars as pl
 from scipy import sparse
 
-from ramify.estimators.registry import ESTIMATORS
-from ramify.projections import PROJECTIONS
+from polyleaf.estimators.registry import ESTIMATORS
+from polyleaf.projections import PROJECTIONS
 
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 1e-308, 5e-324, np.inf, -np.inf, np.nan, 1e20, 3]
 OBJECTS = [
@@ -206,7 +206,7 @@ def attempt(rng):
 
 def main(n_cases, seed):
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("error", category=RuntimeWarning, module="ramify")
+    warnings.filterwarnings("error", category=RuntimeWarning, module="polyleaf")
     outcomes = {None: 0, False: 0, True: 0}
     failures = 0
     case = 0

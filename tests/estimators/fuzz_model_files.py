@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-import ramify
-from ramify.inspection import rules_to_python, tree_text
-from ramify.model import ModelFileError, read_model, write_model
-from ramify.projections import Gaussian
+import polyleaf
+from polyleaf.inspection import rules_to_python, tree_text
+from polyleaf.model import ModelFileError, read_model, write_model
+from polyleaf.projections import Gaussian
 
 EXTREMES = [0, 1, -1, 2, 7, 31, 32, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**63)]
 STRANGE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.5]
@@ -43,7 +43,7 @@ def make_models():
     masked = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
     labels = (Y > 0).astype(int)
     classes = np.digitize(Y, [-1, 0, 1])
-    regressor, classifier = ramify.TreeRegressor, ramify.TreeClassifier
+    regressor, classifier = polyleaf.TreeRegressor, polyleaf.TreeClassifier
     fits = [
         (regressor(pruning="f_test", pruning_level=0.1), X, Y[:, 0]),
         (regressor(projection="gaussian"), frame, masked),
@@ -52,12 +52,12 @@ def make_models():
         (classifier(), frame, sparse.csr_array(labels)),
         (classifier(), X, classes[:, 0].astype(str)),
         (classifier(categorical_features=[0]), np.round(X), classes),
-        (ramify.GraphClassifier(kernel="rbf", graph="chow_liu"), X, classes),
-        (ramify.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
-        (ramify.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
+        (polyleaf.GraphClassifier(kernel="rbf", graph="chow_liu"), X, classes),
+        (polyleaf.GraphEnsembleClassifier(n_estimators=2, aggregation="amm"), X, labels),
+        (polyleaf.GraphEnsembleClassifier(n_estimators=2, completion="consistent"), X, labels),
     ]
     fits += [
-        (ramify.TunedDecoder(classifier(max_depth=3), cv=2, **how), X, labels)
+        (polyleaf.TunedDecoder(classifier(max_depth=3), cv=2, **how), X, labels)
         for how in (
             {"decoding": "known_label_set", "calibration": "sigmoid", "random_state": 0},
             {"decoding": ["label_thresholds", "tuned_threshold"], "random_state": 0},
@@ -71,9 +71,9 @@ def make_models():
 def boosted_models(X, frame, Y, masked):
     """Boosted trees and rules with leaves, heads, losses and decoders of all kinds."""
     labels, classes = (Y > 0).astype(int), np.digitize(Y, [-1, 0, 1])
-    numbers = partial(ramify.BoostingRegressor, n_estimators=3, random_state=0)
-    kinds = partial(ramify.BoostingClassifier, n_estimators=3, random_state=0)
-    rules = partial(ramify.RuleClassifier, n_rules=4, random_state=0)
+    numbers = partial(polyleaf.BoostingRegressor, n_estimators=3, random_state=0)
+    kinds = partial(polyleaf.BoostingClassifier, n_estimators=3, random_state=0)
+    rules = partial(polyleaf.RuleClassifier, n_rules=4, random_state=0)
     return [
         (numbers(projection="gaussian"), frame, masked),
         (numbers(projection="round_robin", loss="huber"), X, Y),
@@ -84,7 +84,7 @@ def boosted_models(X, frame, Y, masked):
         (rules(head="complete", loss="examplewise_logistic"), frame, labels),
         (rules(decoding="known_label_set"), X, sparse.csr_array(labels)),
         (rules(head="partial"), X, classes[:, 0].astype(str)),
-        (ramify.RuleRegressor(n_rules=4, random_state=0), frame, masked),
+        (polyleaf.RuleRegressor(n_rules=4, random_state=0), frame, masked),
     ]
 
 
@@ -92,7 +92,7 @@ def make_forests(X, frame, Y, masked):
     """Forests of all kinds of outputs, weights and aggregations."""
     rng = np.random.default_rng(1)
     labels = (Y > 0).astype(int)
-    regressor, classifier = ramify.RandomForestRegressor, ramify.RandomForestClassifier
+    regressor, classifier = polyleaf.RandomForestRegressor, polyleaf.RandomForestClassifier
     fits = [
         (regressor(oob_score=True, aggregation="oob"), X, Y, None),
         (regressor(projection="round_robin"), frame, masked, None),
@@ -201,7 +201,7 @@ def write_damaged(path, original, rng):
 def use(path, X):
     """Load a model and call everything on it; True if that much was possible."""
     try:
-        model = ramify.load(path)
+        model = polyleaf.load(path)
     except ModelFileError:
         return False
     for name in METHODS:
@@ -230,12 +230,12 @@ def main(n_files, seed):
     with tempfile.TemporaryDirectory() as folder:
         originals = []
         for i, (model, X) in enumerate(make_models()):
-            ramify.save(model, Path(folder) / f"{i}.ramify")
-            originals.append((Path(folder) / f"{i}.ramify", X))
+            polyleaf.save(model, Path(folder) / f"{i}.polyleaf")
+            originals.append((Path(folder) / f"{i}.polyleaf", X))
         for i in range(n_files):
             rng = np.random.default_rng([seed, i])
             original, X = originals[i % len(originals)]
-            path = Path(folder) / "damaged.ramify"
+            path = Path(folder) / "damaged.polyleaf"
             write_damaged(path, original, rng)
             try:
                 n_loaded += use(path, X)

@@ -5,10 +5,10 @@ import pytest
 from boosting_problems import LABELS, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, X, Y, classifier, regressor
 from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 
-from ramify import projections
-from ramify.ingest import BinnedData
-from ramify.inspection import plot_output_map
-from ramify.losses import Loss, Quantile
+from polyleaf import projections
+from polyleaf.ingest import BinnedData
+from polyleaf.inspection import plot_output_map
+from polyleaf.losses import Loss, Quantile
 
 
 class _Squares(Loss):

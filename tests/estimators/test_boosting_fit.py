@@ -20,9 +20,9 @@ from boosting_problems import (
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
-import ramify
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.losses import Logistic, Quantile
+import polyleaf
+from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.losses import Logistic, Quantile
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
@@ -283,8 +283,8 @@ def test_feature_importances_find_the_features_that_matter():
 )
 def test_a_saved_model_predicts_the_same(parameters, tmp_path):
     model = regressor(early_stopping=True, **parameters).fit(X, Y)
-    ramify.save(model, tmp_path / "model")
-    loaded = ramify.load(tmp_path / "model")
+    polyleaf.save(model, tmp_path / "model")
+    loaded = polyleaf.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.output_map_, model.output_map_)
     assert loaded.n_estimators_ == model.n_estimators_
@@ -326,7 +326,7 @@ def test_a_weight_of_zero_leaves_a_row_out(make):
     targets = Y if make is regressor else LABELS
     weights = np.ones(len(X))
     weights[200:] = 0.0
-    bins = ramify.BinnedData(X[:200])
+    bins = polyleaf.BinnedData(X[:200])
     kept = make(projection=None, max_bins=None).fit(bins, targets[:200])
     weighed = make(projection=None, max_bins=None).fit(X, targets, sample_weight=weights)
     np.testing.assert_allclose(weighed._raw(X), kept._raw(X), atol=1e-4)

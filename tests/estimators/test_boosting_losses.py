@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from boosting_problems import LABELS, X_TRAIN, Y_TRAIN, X, Y, classifier, regressor
 
-from ramify import BoostingClassifier
-from ramify.losses import Loss, LossTargets, Quantile
-from ramify.projections import PROJECTIONS, RoundRobin
+from polyleaf import BoostingClassifier
+from polyleaf.losses import Loss, LossTargets, Quantile
+from polyleaf.projections import PROJECTIONS, RoundRobin
 
 RNG = np.random.default_rng(0)
 #: A feature of its own for each: these are boosted one at a time by default.

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
-import ramify
+import polyleaf
 
 
 @pytest.mark.parametrize("estimator", [Ridge(), KNeighborsRegressor()])
@@ -35,7 +35,7 @@ def test_any_regressor_can_be_boosted(estimator, make, linear):
     with pytest.raises(AttributeError, match="Only boosted trees"):
         model.feature_importances_  # noqa: B018
     with pytest.raises(TypeError, match="pickle"):
-        ramify.save(model, "never")
+        polyleaf.save(model, "never")
 
 
 def test_boosted_ridge_regression_tends_to_least_squares():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import ramify
-from ramify import BoostingClassifier, BoostingRegressor
-from ramify.projections import Adaptive, Gaussian, RoundRobin
-from ramify.training.boosting_race import _Race, _Result
+import polyleaf
+from polyleaf import BoostingClassifier, BoostingRegressor
+from polyleaf.projections import Adaptive, Gaussian, RoundRobin
+from polyleaf.training.boosting_race import _Race, _Result
 
 RNG = np.random.default_rng(0)
 X = RNG.random((240, 24))
@@ -81,7 +81,7 @@ class Recorded(_Race):
 
 @pytest.fixture
 def runs(monkeypatch):
-    monkeypatch.setattr("ramify.training.boosting_race._Race", Recorded)
+    monkeypatch.setattr("polyleaf.training.boosting_race._Race", Recorded)
     monkeypatch.setattr(Recorded, "runs", [])
     return Recorded.runs
 
@@ -138,8 +138,8 @@ def test_callbacks_hear_of_the_fit_alone():
 
 def test_the_choice_outlives_files_and_warm_starts(tmp_path):
     model = fitted(INDEPENDENT, n_estimators=6, warm_start=True)
-    ramify.save(model, tmp_path / "model.ramify")
-    loaded = ramify.load(tmp_path / "model.ramify")
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    loaded = polyleaf.load(tmp_path / "model.polyleaf")
     assert loaded.projection_ == RoundRobin()
     again = fitted(INDEPENDENT, n_estimators=9, projection="round_robin").predict(X)
     for start in (model, loaded):
@@ -195,4 +195,4 @@ def test_stopping_by_chance_is_no_choice():
     with pytest.raises(ValueError, match="must be True, False or 'auto'"):
         fitted(FAINT, early_stopping="sometimes")
     with pytest.raises(ValueError, match="must be True or False"):
-        ramify.RuleRegressor(early_stopping="auto").fit(X, FAINT)
+        polyleaf.RuleRegressor(early_stopping="auto").fit(X, FAINT)

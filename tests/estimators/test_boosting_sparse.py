@@ -7,8 +7,8 @@ import pytest
 from boosting_problems import LABELS, X, classifier, regressor
 from scipy import sparse
 
-from ramify import _memory, projections
-from ramify.losses import Quantile
+from polyleaf import _memory, projections
+from polyleaf.losses import Quantile
 
 
 def test_sparse_labels_give_the_model_of_dense_ones():
@@ -20,21 +20,21 @@ def test_sparse_labels_give_the_model_of_dense_ones():
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_what_does_not_fit_is_refused_with_the_memory_it_would_need(dense, monkeypatch):
-    monkeypatch.setattr("ramify._memory.available_memory", lambda: 2**29)
+    monkeypatch.setattr("polyleaf._memory.available_memory", lambda: 2**29)
     many = sparse.csr_array((np.ones(1), ([0], [0])), shape=(6_000, 10_000))
     advice = "factored form"
     if dense:
-        monkeypatch.setattr("ramify._memory._SMALL_BYTES", 0)
-        monkeypatch.setattr("ramify._memory.available_memory", lambda: 9)
+        monkeypatch.setattr("polyleaf._memory._SMALL_BYTES", 0)
+        monkeypatch.setattr("polyleaf._memory.available_memory", lambda: 9)
         many, advice = np.zeros((6_000, 2)), "fewer rows"
     with pytest.raises(MemoryError, match=rf"GiB, of which 0\.. are available\. .*{advice}"):
         regressor(loss="huber").fit(np.zeros((6_000, 1)), many)
 
 
 def test_what_fits_is_not_refused_however_large(monkeypatch):
-    monkeypatch.setattr("ramify._memory._SMALL_BYTES", 0)
-    monkeypatch.setattr("ramify.estimators.boosting_checks.LARGEST_RAW_BYTES", 0)
-    memory = "ramify._memory.available_memory"
+    monkeypatch.setattr("polyleaf._memory._SMALL_BYTES", 0)
+    monkeypatch.setattr("polyleaf.estimators.boosting_checks.LARGEST_RAW_BYTES", 0)
+    memory = "polyleaf._memory.available_memory"
     monkeypatch.setattr(memory, lambda: None)
     classifier(n_estimators=2).fit(X, LABELS)
     monkeypatch.setattr(memory, lambda: 3 * 4 * 260 * 5)
@@ -66,7 +66,7 @@ def test_factored_residuals_give_the_model_of_dense_ones(make, projection, weigh
     given = {"loss": "squared_error", "leaf_fit": "linear", "projection": projection}
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
     dense = make(**given).fit(X, labels, sample_weight=weights)
-    monkeypatch.setattr("ramify.estimators.boosting_checks.LARGEST_RAW_BYTES", 0)
+    monkeypatch.setattr("polyleaf.estimators.boosting_checks.LARGEST_RAW_BYTES", 0)
     factored = make(**given).fit(X, labels, sample_weight=weights)
     np.testing.assert_allclose(factored._raw(X), dense._raw(X), atol=2e-3)
     np.testing.assert_allclose(
@@ -117,7 +117,7 @@ def test_a_hundred_thousand_labels_are_boosted_in_factored_form():
 def test_sparse_predictions_made_in_blocks_are_those_of_all_rows(decoding, monkeypatch):
     model = classifier(decoding=decoding).fit(X, sparse.csr_array(LABELS))
     whole = model.predict(X)
-    monkeypatch.setattr("ramify.estimators.boosting_classifier._BLOCK_ENTRIES", 7)
+    monkeypatch.setattr("polyleaf.estimators.boosting_classifier._BLOCK_ENTRIES", 7)
     blocks = model.predict(X)
     assert blocks.dtype == whole.dtype
     assert isinstance(blocks, sparse.csr_array)

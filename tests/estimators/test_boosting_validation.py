@@ -6,8 +6,8 @@ import pytest
 from boosting_problems import LABELS, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, X, Y, classifier, regressor
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
-from ramify.losses import Quantile
-from ramify.metrics import METRICS, Metric
+from polyleaf.losses import Quantile
+from polyleaf.metrics import METRICS, Metric
 
 
 def test_early_stopping_keeps_the_best_round():
@@ -111,7 +111,7 @@ def test_weights_of_an_eval_set_count_in_its_loss_and_score(by_entry):
         assert model.history_["validation_score"][-1] == pytest.approx(score, rel=1e-4)
 
 
-def test_weights_of_rows_reach_ramifys_metrics():
+def test_weights_of_rows_reach_polyleafs_metrics():
     weights = np.random.default_rng(0).uniform(0.0, 3.0, 60)
     model = regressor(eval_metric="r2")
     model.fit(X_TRAIN, Y_TRAIN, eval_set=(X_TEST, Y_TEST, weights))

@@ -10,9 +10,9 @@ from boosting_problems import LABELS, ONE, X, Y
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
-import ramify
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.losses import Quantile
+import polyleaf
+from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.losses import Quantile
 
 
 def regressor(**parameters):
@@ -122,8 +122,8 @@ def test_what_is_learnt_perfectly_goes_on_having_a_tree_per_round(tmp_path):
     assert model._model.n_trees == 30
     assert model.n_estimators_ == len(model.history_["train_loss"]) == 10
     assert len(list(model.staged_predict(X))) == 10
-    ramify.save(model, tmp_path / "model")
-    assert ramify.load(tmp_path / "model").n_estimators_ == 10
+    polyleaf.save(model, tmp_path / "model")
+    assert polyleaf.load(tmp_path / "model").n_estimators_ == 10
 
 
 def test_other_constant_outputs_are_refused_one_at_a_time():
@@ -166,8 +166,8 @@ def test_curves_line_up_where_one_fit_had_no_validation_rows():
 
 def test_a_loaded_model_goes_on(tmp_path):
     model = regressor(projection="gaussian").fit(X, Y)
-    ramify.save(model, tmp_path / "model")
-    loaded = ramify.load(tmp_path / "model")
+    polyleaf.save(model, tmp_path / "model")
+    loaded = polyleaf.load(tmp_path / "model")
     for each in (model, loaded):
         each.set_params(n_estimators=12).fit(X, Y)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
-from ramify import BoostingRegressor, projections
-from ramify.datasets import make_correlated_targets
+from polyleaf import BoostingRegressor, projections
+from polyleaf.datasets import make_correlated_targets
 
 X, Y = make_correlated_targets(300, 5, 4, random_state=0)
 RNG = np.random.default_rng(0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-import ramify
-from ramify.estimators.parameters import PARAMETERS, Parameter, declaration_of, documented
-from ramify.estimators.registry import ESTIMATORS, META_ESTIMATORS
+import polyleaf
+from polyleaf.estimators.parameters import PARAMETERS, Parameter, declaration_of, documented
+from polyleaf.estimators.registry import ESTIMATORS, META_ESTIMATORS
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, :2] > 0).astype(float)
@@ -98,7 +98,7 @@ def constructor_of(cls):
 
 
 def test_every_public_estimator_is_listed():
-    public = {name: getattr(ramify, name) for name in ramify.__all__}
+    public = {name: getattr(polyleaf, name) for name in polyleaf.__all__}
     estimators = {
         name: value
         for name, value in public.items()
@@ -220,15 +220,15 @@ def test_a_saved_estimator_comes_back_with_parameters_and_predictions(cls, tmp_p
     small = {"max_depth": 3, "n_estimators": 3}
     chosen = {name: value for name, value in small.items() if name in constructor_of(cls)}
     fitted = cls(random_state=0, **chosen).fit(X, Y)
-    ramify.save(fitted, tmp_path / "model")
-    loaded = ramify.load(tmp_path / "model")
+    polyleaf.save(fitted, tmp_path / "model")
+    loaded = polyleaf.load(tmp_path / "model")
     assert type(loaded) is cls
     assert loaded.get_params() == fitted.get_params()
     assert np.array_equal(loaded.predict(X), fitted.predict(X))
 
 
 def test_every_declared_parameter_has_its_place():
-    from ramify.estimators import parameters
+    from polyleaf.estimators import parameters
 
     assert sorted(parameters.PARAMETERS) == sorted(parameters._DECLARED)
     assert len(parameters._ORDER) == len(set(parameters._ORDER))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import ramify
-from ramify import projections
+import polyleaf
+from polyleaf import projections
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(90, 12))
@@ -15,15 +15,15 @@ TARGETS = np.column_stack([FEATURES[:, :3] @ RNG.normal(size=(3, 5)), RNG.normal
 LABELS = (TARGETS + 0.3 * RNG.normal(size=TARGETS.shape) > 0.6).astype(int)
 MASKED = np.where(RNG.random(TARGETS.shape) < 0.2, np.nan, TARGETS)
 CASES = {
-    "numbers": (ramify.RandomForestRegressor, TARGETS),
-    "extra trees": (ramify.ExtraTreesRegressor, TARGETS),
-    "masked": (ramify.BaggedTreesRegressor, MASKED),
-    "one output": (ramify.RandomForestRegressor, TARGETS[:, 0]),
-    "labels": (ramify.RandomForestClassifier, LABELS),
-    "sparse labels": (ramify.RandomForestClassifier, sparse.csr_array(LABELS)),
-    "classes": (ramify.ExtraTreesClassifier, np.argmax(TARGETS[:, :3], axis=1)),
-    "no labels": (ramify.RandomForestClassifier, np.zeros_like(LABELS)),
-    "constant": (ramify.RandomForestRegressor, np.ones((90, 3))),
+    "numbers": (polyleaf.RandomForestRegressor, TARGETS),
+    "extra trees": (polyleaf.ExtraTreesRegressor, TARGETS),
+    "masked": (polyleaf.BaggedTreesRegressor, MASKED),
+    "one output": (polyleaf.RandomForestRegressor, TARGETS[:, 0]),
+    "labels": (polyleaf.RandomForestClassifier, LABELS),
+    "sparse labels": (polyleaf.RandomForestClassifier, sparse.csr_array(LABELS)),
+    "classes": (polyleaf.ExtraTreesClassifier, np.argmax(TARGETS[:, :3], axis=1)),
+    "no labels": (polyleaf.RandomForestClassifier, np.zeros_like(LABELS)),
+    "constant": (polyleaf.RandomForestRegressor, np.ones((90, 3))),
 }
 
 
@@ -44,8 +44,8 @@ def scores(model):
 @pytest.mark.parametrize("case", CASES)
 def test_the_choice_is_saved_with_the_model(case, tmp_path):
     model = fitted(case)
-    ramify.save(model, tmp_path / "model.ramify")
-    loaded = ramify.load(tmp_path / "model.ramify")
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    loaded = polyleaf.load(tmp_path / "model.polyleaf")
     assert loaded.auto_results_ == model.auto_results_
     assert repr(loaded.projection_) == repr(model.projection_)
     assert loaded.max_features_ == model.max_features_
@@ -98,7 +98,7 @@ def test_warm_start_goes_on_with_the_choice_or_says_why_not():
     model.set_params(n_estimators=35).fit(FEATURES, TARGETS)
     assert (model.projection_, model.max_features_) == before
     assert len(model.estimators_) == 35
-    plain = ramify.RandomForestRegressor(n_estimators=5, projection="gaussian", warm_start=True)
+    plain = polyleaf.RandomForestRegressor(n_estimators=5, projection="gaussian", warm_start=True)
     plain.fit(FEATURES, TARGETS).set_params(projection="auto", n_estimators=9)
     with pytest.raises(ValueError, match="got projection='auto', which chooses one"):
         plain.fit(FEATURES, TARGETS)
@@ -113,13 +113,13 @@ def test_a_refit_without_auto_forgets_what_was_tried():
 def test_a_transformer_is_refused_for_nodes():
     from sklearn.decomposition import TruncatedSVD
 
-    model = ramify.RandomForestRegressor(projection=TruncatedSVD(2), projection_scope="node")
+    model = polyleaf.RandomForestRegressor(projection=TruncatedSVD(2), projection_scope="node")
     with pytest.raises(ValueError, match="transforms all rows at once"):
         model.fit(FEATURES, TARGETS)
 
 
 def test_members_are_described_when_that_is_asked_for():
-    model = ramify.RandomForestRegressor(n_estimators=3, random_state=0).fit(FEATURES, TARGETS)
+    model = polyleaf.RandomForestRegressor(n_estimators=3, random_state=0).fit(FEATURES, TARGETS)
     member = model.estimators_[1]
     assert member._trees.structure.gain.size == 0
     assert member.feature_importances_.sum() == pytest.approx(1.0)
@@ -129,7 +129,7 @@ def test_members_are_described_when_that_is_asked_for():
 def test_out_of_bag_accuracy_counts_what_was_observed():
     rng = np.random.default_rng(1)
     labels = np.where(rng.random(LABELS.shape) < 0.2, np.nan, LABELS)
-    model = ramify.RandomForestClassifier(n_estimators=60, oob_score=True, random_state=0)
+    model = polyleaf.RandomForestClassifier(n_estimators=60, oob_score=True, random_state=0)
     model.fit(FEATURES, labels)
     guess = np.nan_to_num(model.oob_decision_function_) > 0.5
     wrong = (guess != (labels == 1)) & ~np.isnan(labels)
@@ -139,10 +139,10 @@ def test_out_of_bag_accuracy_counts_what_was_observed():
 def test_out_of_bag_score_of_sparse_targets_is_that_of_dense_ones():
     Y = np.where(np.abs(TARGETS) > 1.0, TARGETS, 0.0)
     settings = {"oob_score": True, "random_state": 0, "projection": projections.Gaussian(3)}
-    dense = ramify.RandomForestRegressor(n_estimators=40, **settings).fit(FEATURES, Y)
-    scored = ramify.RandomForestRegressor(n_estimators=40, **settings).fit(
+    dense = polyleaf.RandomForestRegressor(n_estimators=40, **settings).fit(FEATURES, Y)
+    scored = polyleaf.RandomForestRegressor(n_estimators=40, **settings).fit(
         FEATURES, sparse.csr_array(Y)
     )
     known = ~np.isnan(dense.oob_prediction_).any(axis=1)
-    expected = ramify.metrics.macro_r2_score(Y[known], scored.oob_prediction_.toarray()[known])
+    expected = polyleaf.metrics.macro_r2_score(Y[known], scored.oob_prediction_.toarray()[known])
     assert scored.oob_score_ == pytest.approx(expected)

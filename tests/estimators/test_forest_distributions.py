@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import RandomForestClassifier, RandomForestRegressor
+from polyleaf import RandomForestClassifier, RandomForestRegressor
 
 each_aggregation = pytest.mark.parametrize("aggregation", ["total", "subspace", "oob"])
 LEVELS = [0.05, 0.5, 0.95, 0.25, 0.0, 1.0]
@@ -52,8 +52,8 @@ def test_sparse_quantiles_are_found_block_by_block(monkeypatch):
     features, targets, _ = naive.training_part("sparse")
     forest = RandomForestRegressor(n_estimators=5, random_state=0).fit(features, targets)
     whole = forest.predict_quantiles(features, LEVELS)
-    monkeypatch.setattr("ramify.estimators.forest_quantiles._BLOCK_ENTRIES", 1)
-    monkeypatch.setattr("ramify.model.forest.BLOCK_ENTRIES", 30)
+    monkeypatch.setattr("polyleaf.estimators.forest_quantiles._BLOCK_ENTRIES", 1)
+    monkeypatch.setattr("polyleaf.model.forest.BLOCK_ENTRIES", 30)
     for one, other in zip(forest.predict_quantiles(features, LEVELS), whole):
         assert one.shape == (naive.N_TRAIN, 4)
         assert (one != other).nnz == 0

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score
 
-from ramify import (
+from polyleaf import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
     ExtraTreesClassifier,

@@ -9,23 +9,23 @@ import time
 import numpy as np
 import pytest
 
-from ramify import RandomForestRegressor
+from polyleaf import RandomForestRegressor
 
 #: Single trees take seconds and the forest minutes: only an answered signal ends it soon.
 LONG_FIT = """
 import signal
 import sys
 import numpy as np
-import ramify
+import polyleaf
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 60)).astype(np.float32)
 Y = rng.normal(size=(20_000, 64))
-forest = ramify.BaggedTreesRegressor(
+forest = polyleaf.BaggedTreesRegressor(
     n_estimators=200, n_jobs=int(sys.argv[1]), projection=sys.argv[2], projection_scope=sys.argv[3]
 )
-data = ramify.BinnedData(X)
+data = polyleaf.BinnedData(X)
 print("growing", flush=True)
 try:
     forest.fit(data, Y)

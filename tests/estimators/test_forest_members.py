@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-import ramify
-from ramify import (
+import polyleaf
+from polyleaf import (
     BinnedData,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -23,7 +23,7 @@ from ramify import (
     TreeRegressor,
     projections,
 )
-from ramify.inspection import output_importances, plot_output_importances, plot_tree, tree_text
+from polyleaf.inspection import output_importances, plot_output_importances, plot_tree, tree_text
 
 each_kind = pytest.mark.parametrize("kind", naive.PROBLEMS)
 
@@ -169,8 +169,8 @@ MODELS = {
 @each_kind
 def test_a_saved_forest_comes_back_whole(kind, model, tmp_path):
     forest, queries = fit(kind, n_estimators=8, **MODELS[model])
-    ramify.save(forest, tmp_path / "forest")
-    loaded = ramify.load(tmp_path / "forest")
+    polyleaf.save(forest, tmp_path / "forest")
+    loaded = polyleaf.load(tmp_path / "forest")
     assert loaded.get_params() == forest.get_params()
     assert same(loaded.predict(queries), forest.predict(queries))
     assert same(loaded.predict_weights(queries, 1), forest.predict_weights(queries, 1))
@@ -184,11 +184,11 @@ def test_a_saved_forest_comes_back_whole(kind, model, tmp_path):
 @pytest.mark.parametrize("model", ["total", "subspace", "single targets"])
 def test_a_loaded_forest_goes_on_growing_as_the_saved_one(model, tmp_path):
     forest, queries = fit("masked", warm_start=True, **MODELS[model])
-    ramify.save(forest, tmp_path / "forest")
+    polyleaf.save(forest, tmp_path / "forest")
     features, targets, _ = naive.training_part("masked")
-    for grown in (ramify.load(tmp_path / "forest"), forest):
+    for grown in (polyleaf.load(tmp_path / "forest"), forest):
         grown.set_params(n_estimators=5).fit(features, targets)
-    loaded = ramify.load(tmp_path / "forest").set_params(n_estimators=5).fit(features, targets)
+    loaded = polyleaf.load(tmp_path / "forest").set_params(n_estimators=5).fit(features, targets)
     assert same(loaded.predict(queries), forest.predict(queries))
 
 
@@ -196,8 +196,8 @@ def test_a_loaded_forest_goes_on_growing_as_the_saved_one(model, tmp_path):
 def test_a_saved_member_comes_back(kind, tmp_path):
     forest, queries = fit(kind)
     member = forest.estimators_[1]
-    ramify.save(member, tmp_path / "tree")
-    loaded = ramify.load(tmp_path / "tree")
+    polyleaf.save(member, tmp_path / "tree")
+    loaded = polyleaf.load(tmp_path / "tree")
     assert same(loaded.predict(queries), member.predict(queries))
     assert tree_text(loaded) == tree_text(member)
 
@@ -206,8 +206,8 @@ def test_a_score_that_is_no_number_can_be_saved(tmp_path):
     forest = RandomForestRegressor(n_estimators=1, oob_score=True)
     with pytest.warns(UserWarning, match="is NaN"):
         forest.fit([[0.0]], [1.0])
-    ramify.save(forest, tmp_path / "forest")
-    assert np.isnan(ramify.load(tmp_path / "forest").oob_score_)
+    polyleaf.save(forest, tmp_path / "forest")
+    assert np.isnan(polyleaf.load(tmp_path / "forest").oob_score_)
 
 
 def test_what_a_file_cannot_hold_is_told_before_anything_is_written(tmp_path):
@@ -215,7 +215,7 @@ def test_what_a_file_cannot_hold_is_told_before_anything_is_written(tmp_path):
     forest = RandomForestRegressor(n_estimators=2, oob_score=lambda truth, guess: 1.0)
     forest.fit(features, targets)
     with pytest.raises(TypeError, match="as oob_score"):
-        ramify.save(forest, tmp_path / "forest")
+        polyleaf.save(forest, tmp_path / "forest")
     assert not list(tmp_path.iterdir())
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import (
+from polyleaf import (
     BaggedTreesRegressor,
     ExtraTreesRegressor,
     RandomForestClassifier,

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import LinearSVC
 
-from ramify import BinnedData, GraphClassifier
+from polyleaf import BinnedData, GraphClassifier
 
 
 @pytest.fixture(scope="module")

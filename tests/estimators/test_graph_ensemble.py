@@ -8,9 +8,9 @@ from graph_problems import linear_labels, quick
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_classifier_multioutput
 
-from ramify import GraphClassifier, GraphEnsembleClassifier
-from ramify.graphs import ChowLiu
-from ramify.inspection import score_variance
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.graphs import ChowLiu
+from polyleaf.inspection import score_variance
 
 AGGREGATIONS = ["mam", "amm", "mve"]
 
@@ -154,7 +154,7 @@ def test_a_fit_that_is_interrupted_in_calibration_leaves_the_model_as_it_was(
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ramify.estimators.graph_base.calibrate", interrupted)
+    monkeypatch.setattr("polyleaf.estimators.graph_base.calibrate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :2], Y[:, :3])
     assert vars(model) == before
@@ -261,7 +261,7 @@ def test_stages_hold_scores_of_a_part_of_the_rows_at_a_time(monkeypatch):
     model = GraphEnsembleClassifier(**quick(n_estimators=20, C=0.01, tol=0.5)).fit(X, Y)
     whole = list(model.staged_decision_function(X))
     n_numbers = 2000 * model._model.consensus.graph.n_parameters
-    monkeypatch.setattr("ramify.model.graph_model._CHUNK", n_numbers // 100)
+    monkeypatch.setattr("polyleaf.model.graph_model._CHUNK", n_numbers // 100)
     for stage, of_parts in zip(whole, model.staged_decision_function(X), strict=True):
         # All but a few: where inference is approximate, rounding may lead elsewhere.
         assert np.isclose(of_parts, stage, atol=1e-9).mean() > 0.99

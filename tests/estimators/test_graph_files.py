@@ -7,9 +7,9 @@ import pytest
 from graph_problems import linear_labels, quick
 from scipy import sparse
 
-import ramify
-from ramify import GraphClassifier, GraphEnsembleClassifier
-from ramify.graphs import ChowLiu, Edges
+import polyleaf
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.graphs import ChowLiu, Edges
 
 X, Y = linear_labels(80, 4)
 CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -39,8 +39,8 @@ def as_arrays(value):
 def test_a_loaded_model_does_what_the_saved_one_did(case, tmp_path):
     model, rows, targets = CASES[case]
     model = model.set_params(random_state=0).fit(rows, targets)
-    ramify.save(model, tmp_path / "model")
-    for loaded in (ramify.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+    polyleaf.save(model, tmp_path / "model")
+    for loaded in (polyleaf.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         assert loaded.get_params() == model.get_params()
         assert np.array_equal(loaded.edges_, model.edges_)
         assert np.array_equal(loaded.dual_gap_, model.dual_gap_)
@@ -61,11 +61,11 @@ def test_a_loaded_model_does_what_the_saved_one_did(case, tmp_path):
 )
 def test_edges_given_in_other_forms_come_back_as_edges(edges, tmp_path):
     model = GraphClassifier(**quick(graph=edges)).fit(X, Y)
-    ramify.save(model, tmp_path / "model")
-    assert ramify.load(tmp_path / "model").graph == Edges([(0, 1), (2, 3)])
+    polyleaf.save(model, tmp_path / "model")
+    assert polyleaf.load(tmp_path / "model").graph == Edges([(0, 1), (2, 3)])
 
 
 def test_a_function_as_kernel_cannot_be_stored(tmp_path):
     model = GraphClassifier(**quick(kernel=lambda a, b: a @ b.T)).fit(X, Y)
     with pytest.raises(TypeError, match="kernel"):
-        ramify.save(model, tmp_path / "model")
+        polyleaf.save(model, tmp_path / "model")

@@ -5,7 +5,7 @@ import pytest
 from graph_problems import linear_labels, quick
 from scipy import sparse
 
-from ramify import GraphClassifier, GraphEnsembleClassifier
+from polyleaf import GraphClassifier, GraphEnsembleClassifier
 
 PRECISE = {"tol": 1e-6, "max_iter": 5000, "C": 0.1}
 

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.base import clone
 
-from ramify import BoostingClassifier, BoostingRegressor
+from polyleaf import BoostingClassifier, BoostingRegressor
 
 
 @pytest.mark.parametrize("kind", [BoostingClassifier, BoostingRegressor])

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import ramify
-from ramify import decoding
-from ramify.datasets import make_multilabel
-from ramify.estimators.registry import ESTIMATORS
+import polyleaf
+from polyleaf import decoding
+from polyleaf.datasets import make_multilabel
+from polyleaf.estimators.registry import ESTIMATORS
 
 X, Y = make_multilabel(150, 5, 6, cardinality=1.5, random_state=0)
 CLASSIFIERS = [cls for name, cls in ESTIMATORS.items() if name.endswith("Classifier")]
@@ -50,8 +50,8 @@ def test_classes_are_not_decoded(cls):
 @pytest.mark.parametrize("rule", ["f1", decoding.TopK(2), decoding.Threshold([0.1] * 6)])
 def test_model_files_keep_the_rule(cls, rule, tmp_path):
     model = small(cls, decoding=rule).fit(X, Y)
-    ramify.save(model, tmp_path / "m.ramify")
-    loaded = ramify.load(tmp_path / "m.ramify")
+    polyleaf.save(model, tmp_path / "m.polyleaf")
+    loaded = polyleaf.load(tmp_path / "m.polyleaf")
     assert loaded.decoding == rule
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
@@ -61,10 +61,10 @@ def test_decoders_of_others_are_not_written(tmp_path):
         def decode_rows(self, probabilities):
             return np.ones(probabilities.shape, dtype=bool)
 
-    model = ramify.TreeClassifier(decoding=Everything()).fit(X, Y)
+    model = polyleaf.TreeClassifier(decoding=Everything()).fit(X, Y)
     assert model.predict(X).all()
-    with pytest.raises(TypeError, match="ramify's own decoders"):
-        ramify.save(model, tmp_path / "m.ramify")
+    with pytest.raises(TypeError, match="polyleaf's own decoders"):
+        polyleaf.save(model, tmp_path / "m.polyleaf")
 
 
 @each_classifier
@@ -75,7 +75,7 @@ def test_rules_that_need_held_out_rows_are_refused(cls):
 
 @each_classifier
 def test_known_label_sets_need_a_model_that_keeps_them(cls):
-    if cls is ramify.RuleClassifier:
+    if cls is polyleaf.RuleClassifier:
         known = {tuple(row) for row in Y}
         predicted = small(cls, decoding="known_label_set").fit(X, Y).predict(X)
         assert {tuple(row) for row in predicted} <= known
@@ -89,7 +89,7 @@ def test_known_label_sets_need_a_model_that_keeps_them(cls):
                {"decoder": "top_k", "parameters": {"j": 1}}],
 )  # fmt: skip
 def test_damaged_descriptions_are_refused(stored):
-    from ramify.estimators.label_decoding import decoding_from_json
+    from polyleaf.estimators.label_decoding import decoding_from_json
 
     with pytest.raises(ValueError, match="Expected"):
         decoding_from_json(stored)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ramify import BoostingRegressor, RandomForestRegressor, TreeRegressor
-from ramify.projections import Projection, View
+from polyleaf import BoostingRegressor, RandomForestRegressor, TreeRegressor
+from polyleaf.projections import Projection, View
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 MODELS = {

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ramify
-from ramify import RuleClassifier, RuleRegressor
-from ramify.datasets import make_multilabel
-from ramify.model import OPERATORS, ModelFileError, read_model, write_model
+import polyleaf
+from polyleaf import RuleClassifier, RuleRegressor
+from polyleaf.datasets import make_multilabel
+from polyleaf.model import OPERATORS, ModelFileError, read_model, write_model
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def test_a_saved_model_comes_back(labels, task, tmp_path):
     cls = RuleRegressor if task == "numbers" else RuleClassifier
     loss = "huber" if task == "numbers" else "examplewise_logistic"
     model = cls(n_rules=15, loss=loss, random_state=0).fit(X, y)
-    ramify.save(model, tmp_path / "rules")
-    loaded = ramify.load(tmp_path / "rules")
+    polyleaf.save(model, tmp_path / "rules")
+    loaded = polyleaf.load(tmp_path / "rules")
     assert loaded.get_params() == model.get_params()
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert loaded.rules_.equals(model.rules_)
@@ -52,11 +52,11 @@ def test_a_saved_model_comes_back(labels, task, tmp_path):
 def test_damaged_rules_are_refused(labels, name, change, tmp_path):
 
     model = RuleClassifier(n_rules=5, random_state=0).fit(*labels)
-    ramify.save(model, tmp_path / "rules")
+    polyleaf.save(model, tmp_path / "rules")
     arrays, metadata = read_model(tmp_path / "rules")
     write_model(tmp_path / "rules", {**arrays, name: change(arrays[name])}, metadata)
     with pytest.raises(ModelFileError):
-        ramify.load(tmp_path / "rules")
+        polyleaf.load(tmp_path / "rules")
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +103,13 @@ def with_operator(arrays, changed, name):
     ],
 )
 def test_conditions_and_facts_that_cannot_be_are_refused(mixed, damage, tmp_path):
-    ramify.save(mixed, tmp_path / "rules")
+    polyleaf.save(mixed, tmp_path / "rules")
     arrays, metadata = read_model(tmp_path / "rules")
     write_model(tmp_path / "rules", {**arrays, **damage(arrays)}, metadata)
     with pytest.raises(ModelFileError):
-        ramify.load(tmp_path / "rules")
+        polyleaf.load(tmp_path / "rules")
 
 
 def test_the_undamaged_model_of_categories_comes_back(mixed, tmp_path):
-    ramify.save(mixed, tmp_path / "rules")
-    assert ramify.load(tmp_path / "rules").rules_.equals(mixed.rules_)
+    polyleaf.save(mixed, tmp_path / "rules")
+    assert polyleaf.load(tmp_path / "rules").rules_.equals(mixed.rules_)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify import RuleClassifier, RuleRegressor, decoding, losses
-from ramify.datasets import make_correlated_targets, make_multilabel
+import polyleaf
+from polyleaf import RuleClassifier, RuleRegressor, decoding, losses
+from polyleaf.datasets import make_correlated_targets, make_multilabel
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def test_a_loss_of_labels_is_that_of_its_name(labels, tmp_path, name, loss):
     given = RuleClassifier(n_rules=20, loss=loss, random_state=0).fit(X, Y)
     assert same_rules(by_name, given)
     assert np.array_equal(by_name.predict(X), given.predict(X))
-    ramify.save(given, tmp_path / "model")
-    loaded = ramify.load(tmp_path / "model")
+    polyleaf.save(given, tmp_path / "model")
+    loaded = polyleaf.load(tmp_path / "model")
     assert type(loaded.loss) is type(loss)
     assert np.array_equal(loaded.predict_proba(X), given.predict_proba(X))
 
@@ -76,8 +76,8 @@ def test_a_decoder_is_that_of_its_name(labels, tmp_path, name, loss):
     by_name = model.set_params(decoding=name).predict(X)
     given = model.set_params(decoding=decoding.DECODERS[name]()).predict(X)
     assert np.array_equal(by_name, given)
-    ramify.save(model, tmp_path / "model")
-    assert np.array_equal(ramify.load(tmp_path / "model").predict(X), given)
+    polyleaf.save(model, tmp_path / "model")
+    assert np.array_equal(polyleaf.load(tmp_path / "model").predict(X), given)
 
 
 def test_the_settings_of_a_decoder_count(labels):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ramify import RuleClassifier
-from ramify.datasets import make_multilabel
+from polyleaf import RuleClassifier
+from polyleaf.datasets import make_multilabel
 
 JOINT = ["examplewise_logistic", "examplewise_squared_error", "examplewise_squared_hinge"]
 

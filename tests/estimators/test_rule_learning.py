@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ramify import RuleClassifier, RuleRegressor
-from ramify.datasets import make_linear_labels, make_multilabel
-from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
+from polyleaf import RuleClassifier, RuleRegressor
+from polyleaf.datasets import make_linear_labels, make_multilabel
+from polyleaf.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import ramify
-from ramify import RuleClassifier, RuleRegressor
-from ramify.datasets import make_multilabel
-from ramify.estimators.rule_pruning import greedy_subset
-from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
+import polyleaf
+from polyleaf import RuleClassifier, RuleRegressor
+from polyleaf.datasets import make_multilabel
+from polyleaf.estimators.rule_pruning import greedy_subset
+from polyleaf.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +73,18 @@ def test_measured_losses_never_outlive_their_model(data, model, tmp_path):
     X, Y = data
     pruned = model.prune(X, Y, n_rules=5)
     assert has_no_loss(pruned.select([0, 1]))
-    ramify.save(pruned, tmp_path / "pruned")
-    loaded = ramify.load(tmp_path / "pruned")
+    polyleaf.save(pruned, tmp_path / "pruned")
+    loaded = polyleaf.load(tmp_path / "pruned")
     assert (loaded.loss_, loaded.full_loss_) == (pruned.loss_, pruned.full_loss_)
     assert has_no_loss(loaded.fit(X, Y))
-    ramify.save(model, tmp_path / "whole")
-    assert has_no_loss(ramify.load(tmp_path / "whole"))
+    polyleaf.save(model, tmp_path / "whole")
+    assert has_no_loss(polyleaf.load(tmp_path / "whole"))
 
 
 def test_validation_losses_are_kept_in_files(data, tmp_path):
     model = RuleClassifier(n_rules=40, early_stopping=True, random_state=0).fit(*data)
-    ramify.save(model, tmp_path / "stopped")
-    kept = ramify.load(tmp_path / "stopped").validation_losses_
+    polyleaf.save(model, tmp_path / "stopped")
+    kept = polyleaf.load(tmp_path / "stopped").validation_losses_
     assert kept.size >= model.n_rules_
     assert np.array_equal(kept, model.validation_losses_)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify import RuleClassifier, RuleRegressor
-from ramify.datasets import make_multilabel
-from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleLearner, RuleTargets
+from polyleaf import RuleClassifier, RuleRegressor
+from polyleaf.datasets import make_multilabel
+from polyleaf.training import LABEL_LOSSES, NUMBER_LOSSES, RuleLearner, RuleTargets
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import ramify
-from ramify import TreeClassifier, TreeRegressor
-from ramify.model import ModelFileError, read_model, write_model
-from ramify.projections import PROJECTIONS
+import polyleaf
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.model import ModelFileError, read_model, write_model
+from polyleaf.projections import PROJECTIONS
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,8 @@ def assert_equal(one, other):
 def test_a_loaded_model_does_what_the_saved_one_did(X, task, tmp_path):
     cls = TreeRegressor if task.startswith("regression") else TreeClassifier
     model = cls(min_samples_leaf=2, random_state=3).fit(X, make_targets(X, task))
-    ramify.save(model, tmp_path / "model.ramify")
-    loaded = ramify.load(tmp_path / "model.ramify")
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    loaded = polyleaf.load(tmp_path / "model.polyleaf")
     assert type(loaded) is cls
     assert loaded.get_params() == model.get_params()
     assert_equal(loaded.predict(X), model.predict(X))
@@ -103,14 +103,14 @@ def test_projections_are_stored(X, name, tmp_path):
     projection = None if name is None else PROJECTIONS[name]()
     model = TreeRegressor(projection=projection, random_state=0)
     model.fit(X, make_targets(X, "regression, many"))
-    ramify.save(model, tmp_path / "model.ramify")
-    assert ramify.load(tmp_path / "model.ramify").projection == projection
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    assert polyleaf.load(tmp_path / "model.polyleaf").projection == projection
 
 
 def test_a_projection_given_by_name_comes_back_as_that_name(X, tmp_path):
     model = TreeRegressor(projection="gaussian").fit(X, make_targets(X, "regression, many"))
-    ramify.save(model, tmp_path / "model.ramify")
-    assert ramify.load(tmp_path / "model.ramify").projection == "gaussian"
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    assert polyleaf.load(tmp_path / "model.polyleaf").projection == "gaussian"
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_a_projection_given_by_name_comes_back_as_that_name(X, tmp_path):
 def test_class_weights_are_stored_without_loss(X, task, class_weight, tmp_path):
     model = TreeClassifier(class_weight=class_weight, random_state=0)
     model.fit(X, make_targets(X, task))
-    ramify.save(model, tmp_path / "model.ramify")
-    loaded = ramify.load(tmp_path / "model.ramify")
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    loaded = polyleaf.load(tmp_path / "model.polyleaf")
     expected = list(class_weight) if isinstance(class_weight, tuple) else class_weight
     assert loaded.class_weight == expected
     refitted = loaded.fit(X, make_targets(X, task))
@@ -152,8 +152,8 @@ def test_class_weights_are_stored_without_loss(X, task, class_weight, tmp_path):
 )
 def test_parameters_are_stored(X, parameters, tmp_path):
     model = TreeRegressor(**parameters).fit(X, make_targets(X, "regression, many"))
-    ramify.save(model, tmp_path / "model.ramify")
-    loaded = ramify.load(tmp_path / "model.ramify")
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    loaded = polyleaf.load(tmp_path / "model.polyleaf")
     for name, value in model.get_params(deep=False).items():
         stored = getattr(loaded, name)
         if name == "categorical_features" and value is not None:
@@ -168,15 +168,15 @@ def test_parameters_are_stored(X, parameters, tmp_path):
 
 def test_a_loaded_model_can_be_saved_again(X, tmp_path):
     model = TreeClassifier(random_state=0).fit(X, make_targets(X, "labels, sparse"))
-    ramify.save(model, tmp_path / "one.ramify")
-    ramify.save(ramify.load(tmp_path / "one.ramify"), tmp_path / "two.ramify")
-    assert (tmp_path / "one.ramify").read_bytes() == (tmp_path / "two.ramify").read_bytes()
+    polyleaf.save(model, tmp_path / "one.polyleaf")
+    polyleaf.save(polyleaf.load(tmp_path / "one.polyleaf"), tmp_path / "two.polyleaf")
+    assert (tmp_path / "one.polyleaf").read_bytes() == (tmp_path / "two.polyleaf").read_bytes()
 
 
 def test_a_failing_save_leaves_the_old_model(X, tmp_path, monkeypatch):
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     model = TreeRegressor(random_state=0).fit(X, make_targets(X, "regression, one"))
-    ramify.save(model, path)
+    polyleaf.save(model, path)
 
     def fail(*_):
         raise OSError("disk full")
@@ -184,31 +184,31 @@ def test_a_failing_save_leaves_the_old_model(X, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", fail)
     other = TreeRegressor(max_depth=1).fit(X, make_targets(X, "regression, one"))
     with pytest.raises(OSError, match="disk full"):
-        ramify.save(other, path)
-    assert_equal(ramify.load(path).predict(X), model.predict(X))
+        polyleaf.save(other, path)
+    assert_equal(polyleaf.load(path).predict(X), model.predict(X))
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_only_fitted_estimators_of_ramify_are_saved(X, tmp_path):
+def test_only_fitted_estimators_of_polyleaf_are_saved(X, tmp_path):
     with pytest.raises(NotFittedError):
-        ramify.save(TreeRegressor(), tmp_path / "model.ramify")
+        polyleaf.save(TreeRegressor(), tmp_path / "model.polyleaf")
     for other in (DecisionTreeRegressor(), None, "model"):
-        with pytest.raises(TypeError, match="save takes a fitted estimator of ramify"):
-            ramify.save(other, tmp_path / "model.ramify")
+        with pytest.raises(TypeError, match="save takes a fitted estimator of polyleaf"):
+            polyleaf.save(other, tmp_path / "model.polyleaf")
     assert not list(tmp_path.iterdir())
 
 
-def test_only_tuned_decoders_around_estimators_of_ramify_are_saved(X, tmp_path):
-    path = tmp_path / "model.ramify"
+def test_only_tuned_decoders_around_estimators_of_polyleaf_are_saved(X, tmp_path):
+    path = tmp_path / "model.polyleaf"
     labels = np.random.default_rng(0).integers(2, size=(len(X), 2))
-    tuned = ramify.TunedDecoder(DecisionTreeClassifier(max_depth=2), cv=2).fit(X[["a"]], labels)
+    tuned = polyleaf.TunedDecoder(DecisionTreeClassifier(max_depth=2), cv=2).fit(X[["a"]], labels)
     with pytest.raises(TypeError, match=r"around one; got DecisionTreeClassifier\. Use joblib"):
-        ramify.save(tuned, path)
+        polyleaf.save(tuned, path)
     with pytest.raises(NotFittedError):
-        ramify.save(ramify.TunedDecoder(ramify.TreeClassifier()), path)
-    own = ramify.TunedDecoder(ramify.TreeClassifier(), cv=KFold(2)).fit(X, labels)
+        polyleaf.save(polyleaf.TunedDecoder(polyleaf.TreeClassifier()), path)
+    own = polyleaf.TunedDecoder(polyleaf.TreeClassifier(), cv=KFold(2)).fit(X, labels)
     with pytest.raises(TypeError, match="numbers and lists of them as cv"):
-        ramify.save(own, path)
+        polyleaf.save(own, path)
     assert not list(tmp_path.iterdir())
 
 
@@ -217,21 +217,21 @@ def test_a_pickle_is_not_loaded(X, tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "exploited"),)
 
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     path.write_bytes(pickle.dumps(Exploit()))
     with pytest.raises(ModelFileError, match="not a model file"):
-        ramify.load(path)
+        polyleaf.load(path)
     assert not (tmp_path / "exploited").exists()
 
 
 def test_unknown_estimators_are_refused_by_name(X, tmp_path):
-    path = tmp_path / "model.ramify"
-    ramify.save(TreeRegressor().fit(X, make_targets(X, "regression, one")), path)
+    path = tmp_path / "model.polyleaf"
+    polyleaf.save(TreeRegressor().fit(X, make_targets(X, "regression, one")), path)
     arrays, metadata = read_model(path)
     for name in ("os.system", "object", None, ["TreeRegressor"]):
         write_model(path, arrays, metadata | {"estimator": name})
         with pytest.raises(ModelFileError, match="this release knows TreeRegressor"):
-            ramify.load(path)
+            polyleaf.load(path)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_unknown_estimators_are_refused_by_name(X, tmp_path):
     ],
 )
 def test_contradictory_descriptions_are_refused_with_a_reason(X, tmp_path, key, value, message):
-    path = tmp_path / "model.ramify"
-    ramify.save(TreeRegressor().fit(X, make_targets(X, "regression, one")), path)
+    path = tmp_path / "model.polyleaf"
+    polyleaf.save(TreeRegressor().fit(X, make_targets(X, "regression, one")), path)
     arrays, metadata = read_model(path)
     write_model(path, arrays, metadata | {key: value})
     with pytest.raises(ModelFileError, match=message):
-        ramify.load(path)
+        polyleaf.load(path)

@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from ramify import BoostingClassifier, RandomForestClassifier, TreeClassifier, TreeRegressor
-from ramify.estimators.registry import ESTIMATORS
-from ramify.metrics import (
+from polyleaf import BoostingClassifier, RandomForestClassifier, TreeClassifier, TreeRegressor
+from polyleaf.estimators.registry import ESTIMATORS
+from polyleaf.metrics import (
     METRICS,
     label_ranking_average_precision_score,
     macro_r2_score,

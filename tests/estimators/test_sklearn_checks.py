@@ -2,8 +2,8 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ramify import GraphEnsembleClassifier
-from ramify.estimators.registry import ESTIMATORS
+from polyleaf import GraphEnsembleClassifier
+from polyleaf.estimators.registry import ESTIMATORS
 
 PURE_LEAVES = {
     "check_classifiers_multilabel_output_format_predict_proba": (

@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.projections import Gaussian
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.projections import Gaussian
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ramify import TreeClassifier, TreeRegressor
+from polyleaf import TreeClassifier, TreeRegressor
 
 
 @pytest.fixture

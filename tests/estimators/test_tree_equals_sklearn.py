@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ramify import TreeClassifier, TreeRegressor
+from polyleaf import TreeClassifier, TreeRegressor
 
 
 def random_problem(seed, n_outputs, n_rows=300, n_features=5):

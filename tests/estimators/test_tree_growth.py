@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import r2_score
 
-from ramify import TreeClassifier, TreeRegressor
+from polyleaf import TreeClassifier, TreeRegressor
 
 
 @pytest.fixture(scope="module")

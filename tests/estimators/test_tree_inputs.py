@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-import ramify
-from ramify import TreeClassifier, TreeRegressor
+import polyleaf
+from polyleaf import TreeClassifier, TreeRegressor
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +128,12 @@ def test_outputs_without_names_are_numbered(problem):
 
 def test_binned_data_is_shared_between_fits_and_predictions(problem):
     X, Y, expected = problem
-    data = ramify.BinnedData(X)
+    data = polyleaf.BinnedData(X)
     tree = TreeRegressor(min_samples_leaf=3, random_state=0)
     assert np.array_equal(tree.fit(data, Y).predict(data), expected)
     assert np.array_equal(tree.fit(data, Y).predict(X), expected)
     with pytest.raises(ValueError, match="must have the features and categories"):
-        tree.predict(ramify.BinnedData(X[:, :2]))
+        tree.predict(polyleaf.BinnedData(X[:, :2]))
     with pytest.raises(ValueError, match="categorical_features must be given to BinnedData"):
         TreeRegressor(categorical_features=[0]).fit(data, Y)
 
@@ -174,7 +174,7 @@ def test_what_y_holds_decides_the_task_and_the_shapes(y, kind):
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("make", [TreeRegressor, ramify.BoostingRegressor])
+@pytest.mark.parametrize("make", [TreeRegressor, polyleaf.BoostingRegressor])
 @pytest.mark.parametrize(
     ("n_rows", "n_names", "is_told"), [(40, 21, True), (40, 20, False), (19, 19, False)]
 )

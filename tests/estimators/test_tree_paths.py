@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor
 
-from ramify import TreeRegressor
+from polyleaf import TreeRegressor
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.projections import PROJECTIONS, Gaussian, Identity, Subsample
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.projections import PROJECTIONS, Gaussian, Identity, Subsample
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import TreeClassifier, TreeRegressor
+from polyleaf import TreeClassifier, TreeRegressor
 
 
 @pytest.fixture(scope="module")

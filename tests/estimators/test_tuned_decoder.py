@@ -12,16 +12,16 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ramify import TreeClassifier, TunedDecoder
-from ramify.datasets import make_multilabel
-from ramify.decoding import ExampleF1, Threshold, TopK, TunedThreshold
-from ramify.estimators.label_scores import label_scores
-from ramify.metrics import METRICS
+from polyleaf import TreeClassifier, TunedDecoder
+from polyleaf.datasets import make_multilabel
+from polyleaf.decoding import ExampleF1, Threshold, TopK, TunedThreshold
+from polyleaf.estimators.label_scores import label_scores
+from polyleaf.metrics import METRICS
 
 X, Y = make_multilabel(1200, 5, 6, cardinality=1.5, random_state=0)
 TRAIN, TEST = slice(0, 700), slice(700, 1200)
 MODELS = {
-    "ramify tree": TreeClassifier(min_samples_leaf=5, random_state=0),
+    "polyleaf tree": TreeClassifier(min_samples_leaf=5, random_state=0),
     "list of probabilities": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
     "matrix of probabilities": ClassifierChain(LogisticRegression()),
     "binary relevance": MultiOutputClassifier(LogisticRegression()),
@@ -135,7 +135,7 @@ def test_labels_without_a_positive_row_in_a_fold_are_no_trouble():
     rare = Y.copy()
     rare[:, 0] = 0
     rare[3, 0] = 1
-    for model in (MODELS["list of probabilities"], MODELS["ramify tree"]):
+    for model in (MODELS["list of probabilities"], MODELS["polyleaf tree"]):
         assert TunedDecoder(model, random_state=0).fit(X, rare).predict(X).shape == Y.shape
 
 

@@ -4,44 +4,44 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import ramify
-from ramify.cli._models import write_predictions
-from ramify.datasets import make_multilabel
-from ramify.decoding import DECODERS, TopK
-from ramify.metrics import METRICS
-from ramify.model import ModelFileError, read_model, write_model
+import polyleaf
+from polyleaf.cli._models import write_predictions
+from polyleaf.datasets import make_multilabel
+from polyleaf.decoding import DECODERS, TopK
+from polyleaf.metrics import METRICS
+from polyleaf.model import ModelFileError, read_model, write_model
 
 X, Y = make_multilabel(300, 5, 4, cardinality=1.5, random_state=0)
 
 
 def saved(path, **parameters):
     given = {"cv": 2, "random_state": 0} | parameters
-    tuned = ramify.TunedDecoder(
-        ramify.TreeClassifier(min_samples_leaf=5, random_state=0), **given
+    tuned = polyleaf.TunedDecoder(
+        polyleaf.TreeClassifier(min_samples_leaf=5, random_state=0), **given
     ).fit(X, Y)
-    ramify.save(tuned, path)
+    polyleaf.save(tuned, path)
     return tuned
 
 
 @pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_a_tuned_decoder_comes_back_as_it_was(decoder, calibration, tmp_path):
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     tuned = saved(path, decoding=decoder, calibration=calibration)
-    loaded = ramify.load(path)
+    loaded = polyleaf.load(path)
     np.testing.assert_allclose(loaded.predict_proba(X), tuned.predict_proba(X), rtol=1e-12)
     np.testing.assert_array_equal(loaded.predict(X), tuned.predict(X))
     assert loaded.score(X, Y) == tuned.score(X, Y)
-    again = tmp_path / "again.ramify"
-    ramify.save(loaded, again)
+    again = tmp_path / "again.polyleaf"
+    polyleaf.save(loaded, again)
     assert again.read_bytes() == path.read_bytes()
 
 
 def test_parameters_and_results_are_kept(tmp_path):
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     rules = ["f1", TopK(2), "tuned_threshold"]
     tuned = saved(path, metric=METRICS["hamming_loss"], decoding=rules, n_jobs=1)
-    loaded = ramify.load(path)
+    loaded = polyleaf.load(path)
     assert loaded.metric == "hamming_loss"
     assert (loaded.decoding, loaded.cv, loaded.random_state, loaded.n_jobs) == (rules, 2, 0, 1)
     assert loaded.estimator.min_samples_leaf == 5
@@ -56,8 +56,8 @@ def test_parameters_and_results_are_kept(tmp_path):
 
 
 def test_the_command_line_takes_a_tuned_decoder(tmp_path):
-    saved(tmp_path / "model.ramify")
-    fitted = ramify.load(tmp_path / "model.ramify")
+    saved(tmp_path / "model.polyleaf")
+    fitted = polyleaf.load(tmp_path / "model.polyleaf")
     write_predictions(tmp_path / "out.csv", fitted, X[:3], proba=True)
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[0] == "y0,y1,y2,y3"
@@ -65,16 +65,16 @@ def test_the_command_line_takes_a_tuned_decoder(tmp_path):
 
 
 def test_sparse_labels_are_kept_sparse(tmp_path):
-    path = tmp_path / "model.ramify"
-    tuned = ramify.TunedDecoder(ramify.TreeClassifier(), cv=2, decoding="known_label_set")
-    ramify.save(tuned.fit(X, sparse.csr_array(Y)), path)
-    loaded = ramify.load(path).predict(X)
+    path = tmp_path / "model.polyleaf"
+    tuned = polyleaf.TunedDecoder(polyleaf.TreeClassifier(), cv=2, decoding="known_label_set")
+    polyleaf.save(tuned.fit(X, sparse.csr_array(Y)), path)
+    loaded = polyleaf.load(path).predict(X)
     assert sparse.issparse(loaded)
     np.testing.assert_array_equal(loaded.toarray(), tuned.predict(X).toarray())
 
 
 def test_damage_is_noticed(tmp_path):
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     saved(path, decoding="known_label_set", calibration="isotonic")
     arrays, metadata = read_model(path)
     damages = [
@@ -89,7 +89,7 @@ def test_damage_is_noticed(tmp_path):
     for damage in damages:
         write_model(path, arrays | damage, metadata)
         with pytest.raises(ModelFileError, match="damaged"):
-            ramify.load(path)
+            polyleaf.load(path)
     changes = [
         {"inner": metadata["inner"] | {"estimator": "TunedDecoder"}},
         {"inner": None},
@@ -102,4 +102,4 @@ def test_damage_is_noticed(tmp_path):
     for change in changes:
         write_model(path, arrays, metadata | change)
         with pytest.raises(ModelFileError, match="damaged"):
-            ramify.load(path)
+            polyleaf.load(path)

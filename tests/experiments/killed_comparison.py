@@ -4,9 +4,9 @@ import os
 import signal
 import sys
 
-from ramify.datasets import make_correlated_targets
-from ramify.experiments import Method, compare
-from ramify.experiments._baseline_methods import METHODS
+from polyleaf.datasets import make_correlated_targets
+from polyleaf.experiments import Method, compare
+from polyleaf.experiments._baseline_methods import METHODS
 
 calls_left = None  # before the process ends itself; None in the process of the tests
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ramify.datasets import make_multilabel
-from ramify.experiments import AdaBoostMH
-from ramify.metrics import hamming_loss
+from polyleaf.datasets import make_multilabel
+from polyleaf.experiments import AdaBoostMH
+from polyleaf.metrics import hamming_loss
 
 X, Y = make_multilabel(300, 6, 5, random_state=0)
 

@@ -8,8 +8,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from ramify.datasets import make_linear_labels, make_multilabel
-from ramify.experiments import (
+from polyleaf.datasets import make_linear_labels, make_multilabel
+from polyleaf.experiments import (
     AllTargets,
     BestChain,
     LabelPowerset,
@@ -17,8 +17,8 @@ from ramify.experiments import (
     OneModelPerTarget,
     RandomLinearCombinations,
 )
-from ramify.experiments._encoding import encoded
-from ramify.experiments._rivals import AllLabels
+from polyleaf.experiments._encoding import encoded
+from polyleaf.experiments._rivals import AllLabels
 
 X, Y = make_multilabel(200, 5, 4, random_state=0)
 

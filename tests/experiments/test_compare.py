@@ -11,11 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.datasets import make_correlated_targets, make_multilabel
-from ramify.estimators.registry import ESTIMATORS
-from ramify.experiments import METHODS, Method, ResultsFileError, compare
-from ramify.experiments._problem import read_problems
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.datasets import make_correlated_targets, make_multilabel
+from polyleaf.estimators.registry import ESTIMATORS
+from polyleaf.experiments import METHODS, Method, ResultsFileError, compare
+from polyleaf.experiments._problem import read_problems
 
 REGRESSION = make_correlated_targets(150, 5, 3, random_state=0)
 LABELS = make_multilabel(150, 5, 4, random_state=0)
@@ -46,10 +46,10 @@ def test_every_method_learns_more_than_the_mean(name):
             assert scores[name] > scores["Mean"]
 
 
-def test_every_estimator_of_ramify_is_a_method():
+def test_every_estimator_of_polyleaf_is_a_method():
     for class_name in ESTIMATORS:
         kind = class_name.removesuffix("Regressor").removesuffix("Classifier")
-        assert METHODS[kind].group == "ramify"
+        assert METHODS[kind].group == "polyleaf"
         data = REGRESSION if class_name.endswith("Regressor") else LABELS
         model = METHODS[kind].make(read_problems(data)[0], 0)
         for setting in METHODS[kind].settings():

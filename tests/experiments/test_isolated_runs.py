@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from ramify.datasets import make_correlated_targets
-from ramify.experiments import compare
+from polyleaf.datasets import make_correlated_targets
+from polyleaf.experiments import compare
 
 DATA = make_correlated_targets(80, 4, 2, random_state=0)
 

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from ramify.datasets import Dataset, make_correlated_targets, make_multilabel
-from ramify.experiments import METHODS, compare
-from ramify.experiments._charts import heatmap, lines, round_steps, scatter
-from ramify.experiments._rank_diagram import critical_difference_diagram
-from ramify.experiments._report_figures import _curve_figure, correlations, rank_figures
-from ramify.experiments._report_tables import (
+from polyleaf.datasets import Dataset, make_correlated_targets, make_multilabel
+from polyleaf.experiments import METHODS, compare
+from polyleaf.experiments._charts import heatmap, lines, round_steps, scatter
+from polyleaf.experiments._rank_diagram import critical_difference_diagram
+from polyleaf.experiments._report_figures import _curve_figure, correlations, rank_figures
+from polyleaf.experiments._report_tables import (
     corrected_table,
     dataset_table,
     example_table,
     leaderboard,
     verdict_table,
 )
-from ramify.experiments._report_words import _share, settings_words, summary
-from ramify.metrics import METRICS
+from polyleaf.experiments._report_words import _share, settings_words, summary
+from polyleaf.metrics import METRICS
 
 
 class Failing(RegressorMixin, BaseEstimator):
@@ -120,7 +120,7 @@ def test_leaderboard_table_marks_the_best_of_each_metric(comparison):
         assert best == ["RandomForest"]
     failed = table["rows"][-1]["cells"]
     assert [cell["text"] for cell in failed] == ["5.00", *["–"] * 6, "9 of 9"]
-    assert table["groups"] == ["ramify", "baseline", "own"]
+    assert table["groups"] == ["polyleaf", "baseline", "own"]
 
 
 def test_tables_tell_each_data_set_and_how_sure(comparison):
@@ -171,7 +171,7 @@ def test_saturation_is_told_from_five_folds_on():
 
 def test_labels_of_near_points_do_not_cover_each_other():
     names = ("first", "second", "third", "fourth", "fifth", "sixth")
-    svg = scatter([(name, "ramify", 1.0, 0.5) for name in names], "x", "y", "title")
+    svg = scatter([(name, "polyleaf", 1.0, 0.5) for name in names], "x", "y", "title")
     places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="middle">(\w+)<', svg)
     boxes = [(float(x) - 4 * len(n), float(y), float(x) + 4 * len(n)) for x, y, n in places]
     assert len(boxes) == 6
@@ -231,7 +231,7 @@ def test_the_page_works_in_a_browser(browser, page, width):
     tab.locator("input[data-filter=board-regression]").fill("tree")
     assert first_column() == ["Tree"]
     tab.locator("input[data-filter=board-regression]").fill("")
-    box = tab.locator("[data-groups=board-regression] input[value=ramify]")
+    box = tab.locator("[data-groups=board-regression] input[value=polyleaf]")
     box.focus()
     tab.keyboard.press("Space")
     assert set(first_column()) == {"Mean", "Linear", "Failing"}

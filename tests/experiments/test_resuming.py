@@ -8,12 +8,12 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import ShuffleSplit
 
-from ramify import TreeRegressor
-from ramify.datasets import make_correlated_targets
-from ramify.experiments import Method, ResultsFileError, compare
-from ramify.experiments import _compare as module
-from ramify.experiments._identity import digest_of
-from ramify.metrics import METRICS
+from polyleaf import TreeRegressor
+from polyleaf.datasets import make_correlated_targets
+from polyleaf.experiments import Method, ResultsFileError, compare
+from polyleaf.experiments import _compare as module
+from polyleaf.experiments._identity import digest_of
+from polyleaf.metrics import METRICS
 
 DATA = make_correlated_targets(80, 4, 2, random_state=0)
 
@@ -86,7 +86,7 @@ def test_results_of_another_version_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "results.jsonl"
     compare(DATA, **LINEAR, cv=2, path=path)
     monkeypatch.setattr(module, "version", lambda package: "99.0")
-    with pytest.raises(ResultsFileError, match=r"versions differ \(ramify was .* and is 99.0\)"):
+    with pytest.raises(ResultsFileError, match=r"versions differ \(polyleaf was .* and is 99.0\)"):
         compare(DATA, **LINEAR, cv=2, path=path)
 
 

@@ -8,10 +8,10 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ramify.datasets import make_correlated_targets, make_multilabel
-from ramify.experiments import METHODS, Method, compare
-from ramify.experiments._methods import resolve_methods
-from ramify.experiments._problem import read_problems
+from polyleaf.datasets import make_correlated_targets, make_multilabel
+from polyleaf.experiments import METHODS, Method, compare
+from polyleaf.experiments._methods import resolve_methods
+from polyleaf.experiments._problem import read_problems
 
 DATA = make_correlated_targets(80, 4, 2, random_state=0)
 LABELS = make_multilabel(80, 4, 3, random_state=0)

@@ -3,15 +3,15 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from ramify.datasets import make_correlated_targets
-from ramify.experiments import compare, pairwise_tests
-from ramify.experiments._significance import (
+from polyleaf.datasets import make_correlated_targets
+from polyleaf.experiments import compare, pairwise_tests
+from polyleaf.experiments._significance import (
     fold_verdict,
     friedman_over_outputs,
     output_matrix,
     verdicts,
 )
-from ramify.metrics import METRICS
+from polyleaf.metrics import METRICS
 
 
 class Shifted(RegressorMixin, BaseEstimator):

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ramify.experiments import (
+from polyleaf.experiments import (
     average_ranks,
     bootstrap_corrected_score,
     friedman_test,
     pairwise_tests,
     saturation_size,
 )
-from ramify.experiments._statistics import not_worse_groups
+from polyleaf.experiments._statistics import not_worse_groups
 
 
 def scores(seed, n=8, k=4):

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ramify.datasets import make_correlated_targets, make_multilabel
-from ramify.experiments import METHODS, Method, compare
-from ramify.experiments._bootstrap import bootstrap_scores, corrected_score
-from ramify.experiments._problem import read_problems
-from ramify.experiments._run import Job, run
-from ramify.experiments._tuning import choose_settings, inner_folds
-from ramify.metrics import METRICS
+from polyleaf.datasets import make_correlated_targets, make_multilabel
+from polyleaf.experiments import METHODS, Method, compare
+from polyleaf.experiments._bootstrap import bootstrap_scores, corrected_score
+from polyleaf.experiments._problem import read_problems
+from polyleaf.experiments._run import Job, run
+from polyleaf.experiments._tuning import choose_settings, inner_folds
+from polyleaf.metrics import METRICS
 
 REGRESSION = make_correlated_targets(120, 5, 3, random_state=0)
 LABELS = make_multilabel(120, 5, 4, random_state=0)

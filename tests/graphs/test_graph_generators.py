@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ramify.graphs import (
+from polyleaf.graphs import (
     GRAPHS,
     ChowLiu,
     Edges,
@@ -20,8 +20,8 @@ from ramify.graphs import (
     resolve,
     to_json,
 )
-from ramify.graphs._data_driven import mutual_information
-from ramify.graphs._random import maximum_spanning_tree
+from polyleaf.graphs._data_driven import mutual_information
+from polyleaf.graphs._random import maximum_spanning_tree
 
 
 def make_context(n_labels=6, *, seed=0, labels=None, n_states=None, names=None, observed=None):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ramify.ingest import align_targets, ingest_class_targets, ingest_regression_targets
+from polyleaf.ingest import align_targets, ingest_class_targets, ingest_regression_targets
 
 
 def read(y):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify import _core
-from ramify.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features
+from polyleaf import _core
+from polyleaf.ingest import MISSING_U8, MISSING_U32, BinnedData, bin_features
 
 NAN = np.nan
 

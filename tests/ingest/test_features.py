@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify.ingest import FeatureSchema
+from polyleaf.ingest import FeatureSchema
 
 NAN = np.nan
 

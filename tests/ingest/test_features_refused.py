@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify.ingest import FeatureSchema
+from polyleaf.ingest import FeatureSchema
 
 NAN = np.nan
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import _core
-from ramify.ingest import FeatureSchema
+from polyleaf import _core
+from polyleaf.ingest import FeatureSchema
 
 
 def test_a_canonical_csr_array_is_taken_as_it_is_and_no_other():

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from ramify.ingest import (
+from polyleaf.ingest import (
     TargetSchema,
     decode_classes,
     ingest_class_targets,

@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import ramify
-from ramify import RuleClassifier, TreeClassifier
-from ramify.ingest import FeatureSchema, time_text
-from ramify.inspection import rules_text, tree_text
+import polyleaf
+from polyleaf import RuleClassifier, TreeClassifier
+from polyleaf.ingest import FeatureSchema, time_text
+from polyleaf.inspection import rules_text, tree_text
 
 DAYS = pd.date_range("2024-01-01", periods=60, freq="D")
 
@@ -79,11 +79,11 @@ def test_a_file_with_damaged_times_is_refused(times):
 def test_rules_and_trees_are_read_in_dates_and_durations(data, tmp_path):
     X, Y = data
     model = RuleClassifier(n_rules=12, random_state=0).fit(X, Y)
-    ramify.save(model, tmp_path / "rules")
+    polyleaf.save(model, tmp_path / "rules")
     for text in (
         "\n".join(model.rules_["body"]),
         rules_text(model),
-        "\n".join(ramify.load(tmp_path / "rules").rules_["body"]),
+        "\n".join(polyleaf.load(tmp_path / "rules").rules_["body"]),
         tree_text(TreeClassifier().fit(X, Y)),
         "\n".join(model.explain(X.iloc[55])["body"]),
     ):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ramify.ingest import (
+from polyleaf.ingest import (
     class_weights,
     combine_weights,
     ingest_class_targets,

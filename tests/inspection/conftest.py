@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ramify import TreeRegressor
+from polyleaf import TreeRegressor
 
 matplotlib.use("Agg")
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from matplotlib.patches import PathPatch
 
-from ramify import GraphClassifier, GraphEnsembleClassifier, TreeClassifier
-from ramify.datasets import make_circle_labels
-from ramify.inspection import (
+from polyleaf import GraphClassifier, GraphEnsembleClassifier, TreeClassifier
+from polyleaf.datasets import make_circle_labels
+from polyleaf.inspection import (
     consensus_edges,
     plot_consensus_graph,
     plot_learning_curve,

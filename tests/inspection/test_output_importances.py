@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from ramify.inspection import ImportanceTable, output_importances
+from polyleaf.inspection import ImportanceTable, output_importances
 
 
 def test_table_is_labelled_by_outputs_and_features(soil_tree):

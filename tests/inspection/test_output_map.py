@@ -4,9 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from ramify import BoostingRegressor, TreeRegressor
-from ramify.inspection import plot_output_map
-from ramify.inspection._output_map import similar_first
+from polyleaf import BoostingRegressor, TreeRegressor
+from polyleaf.inspection import plot_output_map
+from polyleaf.inspection._output_map import similar_first
 
 
 @pytest.mark.parametrize("n_targets", [1, 2, 14, 100])

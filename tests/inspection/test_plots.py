@@ -7,11 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.datasets import make_correlated_targets, make_multilabel
-from ramify.inspection import plot_output_importances, plot_tree
-from ramify.inspection._reader import TreeReader
-from ramify.inspection._tree_layout import place_tree
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.datasets import make_correlated_targets, make_multilabel
+from polyleaf.inspection import plot_output_importances, plot_tree
+from polyleaf.inspection._reader import TreeReader
+from polyleaf.inspection._tree_layout import place_tree
 
 
 def _texts(ax) -> list[str]:
@@ -124,7 +124,7 @@ def test_importances_are_drawn_for_the_top_features():
 @pytest.mark.parametrize("plot", [plot_tree, plot_output_importances])
 def test_without_matplotlib_the_error_says_what_to_install(soil_tree, monkeypatch, plot):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'ramify\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib$"):
         plot(soil_tree)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ramify import RuleClassifier, RuleRegressor
-from ramify.inspection import rules_json, rules_to_python, rules_to_sql
+from polyleaf import RuleClassifier, RuleRegressor
+from polyleaf.inspection import rules_json, rules_to_python, rules_to_sql
 
 
 def python_scores(model, X):

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ramify import RuleClassifier, RuleRegressor, TreeRegressor
-from ramify.estimators.rule_reader import RuleReader
-from ramify.inspection import (
+from polyleaf import RuleClassifier, RuleRegressor, TreeRegressor
+from polyleaf.estimators.rule_reader import RuleReader
+from polyleaf.inspection import (
     plot_rules,
     rules_json,
     rules_text,

@@ -7,9 +7,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeRegressor
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.datasets import make_multilabel
-from ramify.inspection._reader import TreeReader
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.datasets import make_multilabel
+from polyleaf.inspection._reader import TreeReader
 
 
 def _rows_of_node(tree, X, node):

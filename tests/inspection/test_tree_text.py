@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from ramify import TreeClassifier, TreeRegressor
-from ramify.datasets import make_multilabel
-from ramify.inspection import tree_text
-from ramify.inspection._numbers import format_number
-from ramify.inspection._reader import TreeReader
-from ramify.inspection._tree_layout import place_tree
-from ramify.model import DenseLeaves, Trees, TreeStructure
+from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.datasets import make_multilabel
+from polyleaf.inspection import tree_text
+from polyleaf.inspection._numbers import format_number
+from polyleaf.inspection._reader import TreeReader
+from polyleaf.inspection._tree_layout import place_tree
+from polyleaf.model import DenseLeaves, Trees, TreeStructure
 
 
 def test_text_has_one_line_per_branch_and_tells_rows(soil_tree):

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
-from ramify.losses import LOSSES, Huber, LossTargets, Quantile, from_json, resolve, to_json
+from polyleaf.losses import LOSSES, Huber, LossTargets, Quantile, from_json, resolve, to_json
 
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_weighting = pytest.mark.parametrize("weighting", [None, "rows", "mask"])

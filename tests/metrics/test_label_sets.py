@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from scipy import sparse
 from sklearn import metrics as sklearn_metrics
 
-from ramify import metrics
+from polyleaf import metrics
 
 PAIRS = [
     (metrics.hamming_loss, naive.hamming),

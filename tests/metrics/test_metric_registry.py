@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import metrics
-from ramify.metrics import METRICS, Metric, resolve
+from polyleaf import metrics
+from polyleaf.metrics import METRICS, Metric, resolve
 
 rng = np.random.default_rng(0)
 Y_TRAIN = (rng.random((30, 8)) < 0.4).astype(float)

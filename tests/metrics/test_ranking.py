@@ -5,8 +5,8 @@ from hypothesis import given
 from scipy import sparse
 from sklearn import metrics as sklearn_metrics
 
-from ramify import metrics
-from ramify.metrics import _places, _ranking
+from polyleaf import metrics
+from polyleaf.metrics import _places, _ranking
 
 
 @given(problem=naive.label_problems(unobserved=True))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import r2_score
 
-from ramify import metrics
+from polyleaf import metrics
 
 
 @st.composite

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ramify.model.arrays import expect_offsets
+from polyleaf.model.arrays import expect_offsets
 
 
 @pytest.mark.parametrize("offsets", [[], [0], [1, 2], [0, 3], [0, 2, 1, 2]])

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from ramify import BoostingRegressor, projections
-from ramify.model import BoostedTrees
+from polyleaf import BoostingRegressor, projections
+from polyleaf.model import BoostedTrees
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 Y = X @ np.random.default_rng(1).normal(size=(3, 4))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_tree_structure import put, random_structure
 
-from ramify.model.compact import pack_structure, right_children, unpack_structure
+from polyleaf.model.compact import pack_structure, right_children, unpack_structure
 
 STATISTICS = {"n_samples", "weight", "impurity", "gain"}
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from ramify import BaggedTreesRegressor, ExtraTreesRegressor, RandomForestRegressor
-from ramify.model import Forest, JoinedForest
-from ramify.model import forest as forest_module
-from ramify.model.joining import _JoinedArray
+from polyleaf import BaggedTreesRegressor, ExtraTreesRegressor, RandomForestRegressor
+from polyleaf.model import Forest, JoinedForest
+from polyleaf.model import forest as forest_module
+from polyleaf.model.joining import _JoinedArray
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

@@ -12,7 +12,7 @@ from tests.core.label_reference import (
     random_tree,
 )
 
-from ramify.model import Consensus, GraphMembers, LabelGraph, make_aggregation, winners
+from polyleaf.model import Consensus, GraphMembers, LabelGraph, make_aggregation, winners
 
 
 def consistent_tables(graph, rng):

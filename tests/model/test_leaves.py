@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.model import DenseLeaves, RowLeaves, TrainingOutputs
+from polyleaf.model import DenseLeaves, RowLeaves, TrainingOutputs
 
 
 @pytest.fixture

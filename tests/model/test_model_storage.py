@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from ramify.model import ModelFileError, read_model, write_model
+from polyleaf.model import ModelFileError, read_model, write_model
 
 ARRAYS = {
     "a": np.arange(6, dtype=np.int32),
@@ -19,7 +19,7 @@ METADATA = {"names": ["é", "\ud800", "b"], "depth": None, "nested": {"x": [1, 2
 
 @pytest.fixture
 def path(tmp_path):
-    path = tmp_path / "model.ramify"
+    path = tmp_path / "model.polyleaf"
     write_model(path, ARRAYS, METADATA)
     return path
 
@@ -36,7 +36,7 @@ def test_arrays_and_metadata_come_back_as_they_were(path):
 def test_metadata_that_json_cannot_hold_is_refused_and_writes_nothing(tmp_path):
     for metadata in ({"x": np.nan}, {"x": object()}):
         with pytest.raises((ValueError, TypeError)):
-            write_model(tmp_path / "model.ramify", ARRAYS, metadata)
+            write_model(tmp_path / "model.polyleaf", ARRAYS, metadata)
     assert not list(tmp_path.iterdir())
 
 
@@ -72,9 +72,9 @@ def test_a_new_write_replaces_the_old_file(path):
 
 def test_a_missing_file_is_an_oserror(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_model(tmp_path / "none.ramify")
+        read_model(tmp_path / "none.polyleaf")
     with pytest.raises(OSError, match="none"):
-        write_model(tmp_path / "none" / "model.ramify", ARRAYS, {})
+        write_model(tmp_path / "none" / "model.polyleaf", ARRAYS, {})
 
 
 def test_every_single_changed_byte_is_noticed(path):
@@ -120,9 +120,9 @@ def test_the_same_model_makes_the_same_file(path):
 )
 def test_headers_of_another_version_or_content_are_refused_with_a_reason(path, change, message):
     with safetensors.safe_open(path, framework="numpy") as file:
-        parts = file.metadata()["ramify"].split(" ", 2)
+        parts = file.metadata()["polyleaf"].split(" ", 2)
     arrays = {name: np.ascontiguousarray(array) for name, array in ARRAYS.items()}
-    safetensors.numpy.save_file(arrays, path, metadata={"ramify": change(*parts)})
+    safetensors.numpy.save_file(arrays, path, metadata={"polyleaf": change(*parts)})
     with pytest.raises(ModelFileError, match=message):
         read_model(path)
 
@@ -137,7 +137,13 @@ def test_metadata_that_is_no_json_object_is_refused(path, monkeypatch, text):
 
 def test_safetensors_without_our_header_are_refused(path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, path)
-    with pytest.raises(ModelFileError, match="not one that ramify wrote"):
+    with pytest.raises(ModelFileError, match="not one that polyleaf wrote"):
+        read_model(path)
+
+
+def test_a_file_of_the_old_name_is_refused_and_says_what_to_do(path):
+    safetensors.numpy.save_file({"x": np.zeros(3)}, path, metadata={"ramify": "1 0 {}"})
+    with pytest.raises(ModelFileError, match=r"written by ramify.*fit the model again"):
         read_model(path)
 
 

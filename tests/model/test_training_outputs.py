@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.model import TrainingOutputs
+from polyleaf.model import TrainingOutputs
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(7, 3))

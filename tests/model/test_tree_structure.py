@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ramify.model import TreeStructure
+from polyleaf.model import TreeStructure
 
 
 def random_structure(seed, n_splits=(20, 0, 35), n_features=3):

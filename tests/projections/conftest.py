@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ramify.projections import ProjectionContext
+from polyleaf.projections import ProjectionContext
 
 
 @pytest.fixture

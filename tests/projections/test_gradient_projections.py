@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import BoostingRegressor
-from ramify.projections import (
+from polyleaf import BoostingRegressor
+from polyleaf.projections import (
     Adaptive,
     Feedback,
     Gaussian,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.projections import PCA
-from ramify.projections import _pca as pca
+from polyleaf.projections import PCA
+from polyleaf.projections import _pca as pca
 
 
 def decaying_values(n_rows, n_channels, seed=0):

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from ramify.projections import (
+from polyleaf.projections import (
     PROJECTIONS,
     Hadamard,
     Rademacher,

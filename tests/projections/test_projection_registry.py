@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ramify import projections
-from ramify.projections import (
+from polyleaf import projections
+from polyleaf.projections import (
     PROJECTIONS,
     Gaussian,
     Projection,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from ramify.projections import (
+from polyleaf.projections import (
     Achlioptas,
     Gaussian,
     Hadamard,
@@ -14,7 +14,7 @@ from ramify.projections import (
     SparseRademacher,
     Subsample,
 )
-from ramify.projections._random import _signed_columns
+from polyleaf.projections._random import _signed_columns
 
 D = 9
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from ramify.projections import (
+from polyleaf.projections import (
     PCA,
     PROJECTIONS,
     Achlioptas,

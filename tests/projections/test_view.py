@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify.projections import View
-from ramify.projections import _centring as centring
+from polyleaf.projections import View
+from polyleaf.projections import _centring as centring
 
 N_ROWS, N_CHANNELS = 23, 5
 MASKS = [False, True]

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ramify import BaggedTreesRegressor, RandomForestClassifier, RandomForestRegressor, projections
-from ramify.training import weigh_trees
-from ramify.training.out_of_bag import is_out_of_bag, predict_out_of_bag, tree_errors
+from polyleaf import (
+    BaggedTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    projections,
+)
+from polyleaf.training import weigh_trees
+from polyleaf.training.out_of_bag import is_out_of_bag, predict_out_of_bag, tree_errors
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(80, 4))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify import BoostingClassifier, BoostingRegressor, projections
-from ramify.losses import LOSSES, LossTargets
-from ramify.projections import PROJECTIONS
+from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.losses import LOSSES, LossTargets
+from polyleaf.projections import PROJECTIONS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from ramify.training.calibration import channel_scores, fit_slopes, probabilities
+from polyleaf.training.calibration import channel_scores, fit_slopes, probabilities
 
 
 def test_slopes_of_a_logistic_model_are_found():

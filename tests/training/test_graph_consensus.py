@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from tests.core.label_reference import random_tree
 
-from ramify.model import Consensus, LabelGraph
-from ramify.training import LabelData
-from ramify.training.graph_consensus import ConsensusCompletion
-from ramify.training.graph_operators import FeatureOperator
-from ramify.training.graph_solver import MarginProblem, MarginTraining
+from polyleaf.model import Consensus, LabelGraph
+from polyleaf.training import LabelData
+from polyleaf.training.graph_consensus import ConsensusCompletion
+from polyleaf.training.graph_operators import FeatureOperator
+from polyleaf.training.graph_solver import MarginProblem, MarginTraining
 
 
 @pytest.fixture(params=[(2, 2, 2, 2), (3, 2, 4, 2)], ids=["labels", "classes"])

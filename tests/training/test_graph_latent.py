@@ -3,10 +3,10 @@
 import numpy as np
 from tests.core.label_reference import all_labellings, random_tree
 
-from ramify.model import LabelGraph
-from ramify.training.graph_latent import complete_labels, solve_margin
-from ramify.training.graph_operators import FeatureOperator
-from ramify.training.graph_solver import MarginProblem, MarginTraining
+from polyleaf.model import LabelGraph
+from polyleaf.training.graph_latent import complete_labels, solve_margin
+from polyleaf.training.graph_operators import FeatureOperator
+from polyleaf.training.graph_solver import MarginProblem, MarginTraining
 
 
 def masked_problem(seed=0, n_rows=60, n_labels=5, share=0.3, tol=1e-6):

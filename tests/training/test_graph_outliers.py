@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel
 from tests.core.label_reference import all_labellings
 
-from ramify import GraphClassifier
-from ramify.training.graph_operators import low_rank_factor
+from polyleaf import GraphClassifier
+from polyleaf.training.graph_operators import low_rank_factor
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 

@@ -6,15 +6,15 @@ from scipy import sparse
 from scipy.optimize import minimize
 from tests.core.label_reference import all_labellings, edge_features
 
-from ramify.model import LabelGraph
-from ramify.training.graph_operators import (
+from polyleaf.model import LabelGraph
+from polyleaf.training.graph_operators import (
     FactorOperator,
     FeatureOperator,
     GramOperator,
     low_rank_factor,
     operator_of,
 )
-from ramify.training.graph_solver import MARGIN_LOSSES, MarginProblem, MarginTraining
+from polyleaf.training.graph_solver import MARGIN_LOSSES, MarginProblem, MarginTraining
 
 
 def tiny_problem(n_states=(2, 2, 2), edges=((0, 1), (1, 2)), *, seed=0, n_rows=5, C=0.7):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from training_problems import make_training_data, smooth_problem
 
-from ramify.projections import Subsample
-from ramify.training import TreeSettings, fit_tree
+from polyleaf.projections import Subsample
+from polyleaf.training import TreeSettings, fit_tree
 
 
 def naive_tree(X, Y, weights, min_samples_leaf):

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn import decomposition, random_projection
 from training_problems import make_training_data, smooth_problem
 
-from ramify import (
+from polyleaf import (
     BinnedData,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -14,8 +14,8 @@ from ramify import (
     TreeRegressor,
     projections,
 )
-from ramify.training import ForestGrower, ForestSettings, TreeSettings
-from ramify.training.channels import make_context, output_scaling
+from polyleaf.training import ForestGrower, ForestSettings, TreeSettings
+from polyleaf.training.channels import make_context, output_scaling
 
 X, Y, RNG = smooth_problem(3, n_rows=150, n_features=5, n_outputs=8)
 MASKED_Y = np.where(RNG.random(Y.shape) < 0.2, np.nan, Y)

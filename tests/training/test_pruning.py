@@ -7,10 +7,15 @@ import pytest
 from scipy import stats
 from training_problems import make_training_data, smooth_problem
 
-from ramify.model import TreeStructure
-from ramify.training import F_TEST_LEVELS, TreeSettings, cross_validated_level, fit_tree
-from ramify.training.pruning import choose_f_test_level, collapse, is_significant, prune_by_f_test
-from ramify.training.tree import grow_structure
+from polyleaf.model import TreeStructure
+from polyleaf.training import F_TEST_LEVELS, TreeSettings, cross_validated_level, fit_tree
+from polyleaf.training.pruning import (
+    choose_f_test_level,
+    collapse,
+    is_significant,
+    prune_by_f_test,
+)
+from polyleaf.training.tree import grow_structure
 
 
 def hand_made_tree(n_samples, impurity, gain):

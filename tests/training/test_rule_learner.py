@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify import RuleClassifier, _core
-from ramify.datasets import make_multilabel
-from ramify.training import RuleLearner
+from polyleaf import RuleClassifier, _core
+from polyleaf.datasets import make_multilabel
+from polyleaf.training import RuleLearner
 
 ARRAYS = ("body_offsets", "feature", "operator", "value", "head_offsets", "output", "coverage")
 

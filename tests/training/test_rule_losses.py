@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify import _core
-from ramify.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
-from ramify.training.rule_loss_base import PackedStatistics
+from polyleaf import _core
+from polyleaf.training import LABEL_LOSSES, NUMBER_LOSSES, RuleTargets
+from polyleaf.training.rule_loss_base import PackedStatistics
 
 LOSSES = {**{f"labels {k}": v for k, v in LABEL_LOSSES.items()}, **NUMBER_LOSSES}
 #: Their curvature bounds the loss; it is no second derivative.

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ramify.training.members import in_threads
+from polyleaf.training.members import in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from training_problems import make_training_data
 
-from ramify.projections import Gaussian, Subsample
-from ramify.training import TreeSettings, fit_tree
+from polyleaf.projections import Gaussian, Subsample
+from polyleaf.training import TreeSettings, fit_tree
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ramify.ingest import BinnedData, ingest_class_targets, ingest_regression_targets
-from ramify.training import TrainingData
+from polyleaf.ingest import BinnedData, ingest_class_targets, ingest_regression_targets
+from polyleaf.training import TrainingData
 
 
 def make_training_data(X, Y, weights=None, *, max_bins=None, classes=False):

@@ -1,6 +1,6 @@
 """scikit-learn's linear SVMs for label sets: one per label, and a chain of them.
 
-Rows are scaled to length 1, as ramify's cosine kernel does. A chain of the setting's size is an
+Rows are scaled to length 1, as polyleaf's cosine kernel does. A chain of the setting's size is an
 ensemble of chains in random orders that vote.
 """
 

@@ -1,0 +1,189 @@
+"""The commands, with their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from polyleaf import datasets
+from polyleaf.cli._compare import compare
+from polyleaf.cli._data import builtin_data, read_data, split_names
+from polyleaf.cli._main import say_version
+from polyleaf.cli._models import data_for, evaluation, features_for, fit_named, write_predictions
+from polyleaf.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
+from polyleaf.cli._output import console, show_json, show_table
+from polyleaf.cli._values import parse_settings
+from polyleaf.estimators import load, save
+from polyleaf.estimators.registry import ESTIMATORS
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+app.command()(compare)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        say_version()
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """Predict many outputs at once: compare methods, fit, predict, evaluate, inspect."""
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="A file, or a name listed by `polyleaf datasets`.")],
+    out: Annotated[Path, typer.Option(help="The model file to write.")],
+    method: Annotated[
+        str, typer.Option(help="RandomForest, Tree, ...: an estimator of polyleaf.")
+    ] = "RandomForest",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter, as max_depth=5; repeatable.")
+    ] = None,
+    targets: Targets = None,
+    n_targets: NTargets = None,
+    xml: Xml = None,
+    exclude: Exclude = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Train an estimator and write it to a model file."""
+    dataset = read_data([data], targets, n_targets, xml, exclude)[0]
+    cls = _estimator_class(method, dataset.Y)
+    given = parse_settings(settings or [], cls)
+    model = fit_named(cls(**({"random_state": seed} | given)), dataset)
+    save(model, out)
+    size = out.stat().st_size
+    if as_json:
+        show_json({"model": str(out), "estimator": cls.__name__, "bytes": size})
+    else:
+        told = f"{cls.__name__} on {dataset!r}\nModel: {out} ({size / 1e6:.2f} MB)"
+        console.print(told, soft_wrap=True)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
+    data: Annotated[str, typer.Argument(help="A file with the features; outputs are left out.")],
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    proba: Annotated[bool, typer.Option(help="Probabilities of labels, not label sets.")] = False,
+    targets: Targets = None,
+    n_targets: NTargets = None,
+    xml: Xml = None,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Predict, and write a CSV file with a column per output."""
+    fitted = load(model)
+    X = features_for(fitted, data, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
+    n_rows, n_columns = write_predictions(out, fitted, X, proba=proba)
+    if as_json:
+        show_json({"predictions": str(out), "rows": n_rows, "columns": n_columns})
+    else:
+        console.print(f"{n_rows} rows of {n_columns} columns: {out}", soft_wrap=True)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
+    data: Annotated[str, typer.Argument(help="A file with features and outputs.")],
+    metric: Annotated[str | None, typer.Option(help="Names of metrics, by commas.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="The data it was trained on, for metrics relative to them.")
+    ] = None,
+    targets: Targets = None,
+    n_targets: NTargets = None,
+    xml: Xml = None,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a model on data that it has not seen."""
+    fitted = load(model)
+    options = {"targets": targets, "n_targets": n_targets, "xml": xml, "exclude": exclude}
+    dataset = data_for(fitted, data, **options)
+    trained_on = None if train is None else data_for(fitted, train, **options)
+    scores = evaluation(fitted, dataset, split_names(metric), trained_on)
+    if as_json:
+        show_json(scores)
+    else:
+        show_table(f"{type(fitted).__name__} on {dataset.name}", ["metric", "score"],
+                   list(scores.items()))  # fmt: skip
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
+    top: Annotated[int, typer.Option(help="How many features are shown.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show what a model file holds, and which features matter."""
+    fitted = load(model)
+    names = getattr(fitted, "feature_names_in_", None)
+    names = [f"x{j}" for j in range(fitted.n_features_in_)] if names is None else names
+    importances = np.asarray(getattr(fitted, "feature_importances_", []))
+    order = np.argsort(-importances, kind="stable")[:top]
+    facts = {
+        "estimator": type(fitted).__name__,
+        "features": int(fitted.n_features_in_),
+        "outputs": [str(name) for name in fitted.output_names_],
+        "parameters": fitted.get_params(deep=False),
+        "importances": {str(names[j]): float(importances[j]) for j in order},
+    }
+    if as_json:
+        show_json(facts)
+        return
+    outputs = facts["outputs"]
+    shown = ", ".join(outputs[:8]) + (", ..." if len(outputs) > 8 else "")
+    console.print(f"{facts['estimator']}: {facts['features']} features, {len(outputs)} outputs "
+                  f"({shown})")  # fmt: skip
+    show_table("Parameters", ["parameter", "value"], list(facts["parameters"].items()))
+    if importances.size:
+        show_table("What matters", ["feature", "importance"], list(facts["importances"].items()))
+    else:
+        console.print("This kind of model does not say which features matter.")
+
+
+@app.command("datasets")
+def list_datasets(as_json: Json = False) -> None:
+    """List the data sets that have a name, and the files that can be read."""
+    rows = [[d.name, "built in", *_sizes(d)] for d in builtin_data().values()]
+    rows += [[name, "OpenML", e.n, e.p or "", e.d] for name, e in datasets.OPENML.items()]
+    if as_json:
+        show_json([dict(zip(("name", "from", "n", "p", "d"), row)) for row in rows])
+        return
+    show_table("Data sets", ["name", "from", "rows", "features", "outputs"], rows)
+    console.print("Files: .arff (MULAN, MEKA, CLUS), .csv, .tsv, .parquet, .svm, .txt (svmlight "
+                  "and extreme classification), .mat, .rda")  # fmt: skip
+
+
+def _sizes(dataset: datasets.Dataset) -> tuple[int, int, int]:
+    return dataset.n_samples, dataset.n_features, dataset.n_outputs
+
+
+def _estimator_class(method: str, Y: Any) -> Any:
+    is_label = hasattr(Y, "tocsr") or np.asarray(Y).dtype.kind in "biuUO" or np.isin(
+        Y[~np.isnan(Y)], (0, 1)
+    ).all()  # fmt: skip
+    suffix = "Classifier" if is_label else "Regressor"
+    by_lower = {name.lower(): cls for name, cls in ESTIMATORS.items()}
+    for name in (method, method + suffix):
+        if name.lower() in by_lower:
+            return by_lower[name.lower()]
+    kinds = sorted(name.removesuffix(suffix) for name in ESTIMATORS if name.endswith(suffix))
+    data = "labels or classes" if is_label else "numbers"
+    raise ValueError(
+        f"--method must be one of {', '.join(kinds)} for outputs that are {data}; got {method!r}."
+    )

@@ -1,0 +1,174 @@
+"""Open data files: transparent decompression, decoding, and the error that names file and line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import struct
+import warnings
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+FilePath = str | os.PathLike[str]
+OnError = Literal["raise", "skip"]
+
+_DECOMPRESSORS = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+_COMPRESSION_SUFFIXES = {".gz", ".bz2", ".xz"}
+_DAMAGED = (EOFError, OSError, ValueError, struct.error, zlib.error, lzma.LZMAError)
+
+
+class DataFormatError(ValueError):
+    """A data file does not follow its format.
+
+    Parameters
+    ----------
+    message : str
+        What was expected, what came and what to do.
+    path : str or os.PathLike, optional
+        The file.
+    line : int, optional
+        The line of the file, counted from 1.
+
+    Attributes
+    ----------
+    path : str or None
+        The file.
+    line : int or None
+        The line of the file, counted from 1.
+
+    Examples
+    --------
+    >>> from polyleaf.datasets import DataFormatError
+    >>> raise DataFormatError("expected 3 values, got 2", path="a.arff", line=7)
+    Traceback (most recent call last):
+        ...
+    polyleaf.datasets._files.DataFormatError: a.arff, line 7: expected 3 values, got 2
+    """
+
+    def __init__(
+        self, message: str, *, path: FilePath | None = None, line: int | None = None
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.line = line
+        self._message = message
+        place = "" if self.path is None else self.path
+        place += "" if line is None else f", line {line}"
+        super().__init__(f"{place.lstrip(', ')}: {message}" if place else message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_error, (self._message, self.path, self.line)
+
+
+def _rebuild_error(message: str, path: str | None, line: int | None) -> DataFormatError:
+    return DataFormatError(message, path=path, line=line)
+
+
+class DataFormatWarning(UserWarning):
+    """A data file was read although something in it is not as it should be."""
+
+
+#: Formats of tables with a header.
+TABLES = (".csv", ".tsv", ".parquet")
+
+
+def dataset_name(path: FilePath) -> str:
+    """Return the name of a file without folder, format and compression suffixes."""
+    return _uncompressed(path).stem
+
+
+def check_distinct(targets: Sequence[str] | None) -> None:
+    """Refuse an output that is named twice."""
+    names = [] if targets is None or isinstance(targets, str) else list(targets)
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ValueError(f"targets must name each output once; got {twice[0]!r} twice.")
+
+
+def format_suffix(path: FilePath) -> str:
+    """Return the suffix of a file's format in lower case, below that of a compression."""
+    return _uncompressed(path).suffix.lower()
+
+
+def _uncompressed(path: FilePath) -> Path:
+    name = Path(path)
+    return name.with_suffix("") if name.suffix.lower() in _COMPRESSION_SUFFIXES else name
+
+
+def read_bytes(path: FilePath) -> bytes:
+    """Return the content of a file, decompressed if its first bytes say gzip, bzip2 or xz."""
+    raw = Path(path).read_bytes()
+    for magic, (kind, decompress) in _DECOMPRESSORS.items():
+        if raw.startswith(magic):
+            try:
+                return decompress(raw)
+            except _DAMAGED as error:
+                raise DataFormatError(
+                    f"expected a complete {kind} file, but it is truncated or damaged ({error}); "
+                    "fetch the file again",
+                    path=path,
+                ) from error
+    return raw
+
+
+def read_lines(path: FilePath) -> list[str]:
+    """Return the lines of a text file in UTF-8 (with or without byte order mark) or Latin-1."""
+    raw = read_bytes(path)
+    if not raw.strip():
+        raise DataFormatError("expected text, but the file is empty", path=path)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataFormatError(
+            "expected UTF-8 or Latin-1 text, got UTF-16; convert the file to UTF-8", path=path
+        )
+    if b"\x00" in raw:
+        raise DataFormatError(
+            "expected text, got binary data (a zero byte); is this the right file?", path=path
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    # str.splitlines would also break lines at form feeds and Unicode separators inside values.
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def check_on_error(on_error: str) -> None:
+    """Raise unless `on_error` is one of the two choices every text reader offers."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip'; got {on_error!r}.")
+
+
+class SkippedLines:
+    """Counts malformed lines, or raises at the first one, as `on_error` asks."""
+
+    def __init__(self, path: FilePath, on_error: OnError) -> None:
+        check_on_error(on_error)
+        self.path = path
+        self.count = 0
+        self._on_error = on_error
+        self._first: DataFormatError | None = None
+
+    def report(self, message: str, line: int) -> None:
+        """Raise `DataFormatError`, or count the line."""
+        error = DataFormatError(message, path=self.path, line=line)
+        if self._on_error == "raise":
+            raise error from None
+        self._first = self._first or error
+        self.count += 1
+
+    def warn(self, stacklevel: int) -> None:
+        """Say once how many lines were skipped, and show the first."""
+        if self._first is not None:
+            lines = "line" if self.count == 1 else "lines"
+            warnings.warn(
+                f"skipped {self.count} malformed {lines}; the first: {self._first}",
+                DataFormatWarning,
+                stacklevel=stacklevel,
+            )

@@ -1,0 +1,191 @@
+"""What is compared on: a data set with its task, its folds and how rows are taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing
+
+from polyleaf.datasets import Dataset, MultiLabelKFold
+from polyleaf.estimators.label_scores import is_sparse
+from polyleaf.experiments._class_outputs import outputs_like_classes, with_labels_of_classes
+
+Task = Literal["regression", "multilabel"]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set to compare methods on.
+
+    Attributes
+    ----------
+    name : str
+    X : array, frame or sparse matrix of shape (n, p)
+    Y : ndarray or csr_array of shape (n, d)
+    feature_names, output_names : list of str
+    task : {"regression", "multilabel"}
+    """
+
+    name: str
+    X: Any
+    Y: Any
+    feature_names: list[str]
+    output_names: list[str]
+    task: Task
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, features and outputs."""
+        return self.X.shape[0], self.X.shape[1], self.Y.shape[1]
+
+    def rows(self, idx: NDArray[np.intp]) -> tuple[Any, Any]:
+        """Return some rows of X and Y."""
+        return _safe_indexing(self.X, idx), self.Y[idx]
+
+    def folds(self, cv: Any, random_state: int) -> list[Fold]:
+        """Return the rows of training and test of each fold, the same for every method."""
+        if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+            if not 2 <= cv <= self.shape[0]:
+                raise ValueError(
+                    f"cv must be a number of folds from 2 up to the {self.shape[0]} rows of "
+                    f"{self.name}; got {cv}."
+                )
+            if self.task == "multilabel":
+                cv = MultiLabelKFold(int(cv), random_state=random_state)
+            else:
+                cv = KFold(int(cv), shuffle=True, random_state=random_state)
+        if not hasattr(cv, "split") or isinstance(cv, str):
+            raise ValueError(f"cv must be a number of folds or have a method split; got {cv!r}.")
+        return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(self.X, self.Y)]
+
+    def fingerprint(self) -> str:
+        """Return a digest of the data, to tell whether a results file is about them."""
+        digest = hashlib.sha256(str((self.name, self.shape, self.task)).encode())
+        digest.update(str((self.feature_names, self.output_names)).encode())
+        for part in (*_parts(self.X), *_parts(self.Y)):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _parts(matrix: Any) -> list[Any]:
+    """Return arrays of numbers that tell a matrix from others."""
+    if is_sparse(matrix):
+        rows = sparse.csr_array(matrix)
+        return [rows.indptr, rows.indices, rows.data]
+    if isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf":
+        return [matrix]
+    try:
+        from pandas import DataFrame
+        from pandas.util import hash_pandas_object
+    except ImportError:
+        return []
+    frame = matrix.to_pandas() if hasattr(matrix, "to_pandas") else DataFrame(matrix)
+    return [hash_pandas_object(frame, index=False).to_numpy()]
+
+
+def read_problems(data: Any, classes: Iterable[str] = ()) -> list[Problem]:
+    """Read what `compare` was given: one or several of Dataset, (X, Y), or a mapping of names.
+
+    Parameters
+    ----------
+    data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+    classes : iterable of str
+        Names of outputs of which each class becomes a label.
+
+    Returns
+    -------
+    list of Problem
+        With distinct names.
+    """
+    if isinstance(data, Dataset) or _is_pair(data):
+        data = [data]
+    if isinstance(data, Mapping):
+        datasets = [_dataset(value, str(name)) for name, value in data.items()]
+    elif isinstance(data, Sequence) and not isinstance(data, str):
+        datasets = [_dataset(value, None) for value in data]
+    else:
+        raise TypeError(
+            "data must be a Dataset, a pair (X, Y), a list of Datasets or a dict of names to "
+            f"those; got {type(data).__name__}."
+        )
+    names = [dataset.name for dataset in datasets]
+    if not datasets or len(set(names)) != len(names):
+        raise ValueError(
+            f"data must hold at least one data set, each with a name of its own; got {names}."
+        )
+    return list(map(_problem, with_labels_of_classes(datasets, classes)))
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and hasattr(value[0], "shape")
+
+
+def _dataset(value: Any, name: str | None) -> Dataset:
+    if _is_pair(value):
+        X, Y = value
+        return Dataset(X, _labels_or_numbers(Y), _names(X, "x"), _names(Y, "y"), name or "data")
+    if not isinstance(value, Dataset):
+        raise TypeError(
+            f"A data set must be a Dataset or a pair (X, Y); got {type(value).__name__}."
+        )
+    return value if name is None else replace(value, name=name)
+
+
+def _problem(value: Dataset) -> Problem:
+    Y = value.Y
+    if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
+        raise ValueError(
+            f"{value.name}: compare takes numbers (regression) or labels 0 and 1; got outputs "
+            f"with classes, such as {str(np.asarray(Y).flat[0])!r}. Name those outputs in "
+            "`classes` to make a label of each class, or fit and judge a classifier on them "
+            "directly: `polyleaf fit` and `polyleaf evaluate` take classes."
+        )
+    task = _task(Y)
+    alike = outputs_like_classes(value) if task == "regression" else []
+    if alike:
+        warnings.warn(
+            f"{value.name}: outputs of a few whole numbers ({', '.join(alike[:5])}"
+            f"{', ...' if len(alike) > 5 else ''}) are compared as numbers, by regression. If "
+            "they name classes, list them in `classes`: each class becomes a label.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return Problem(
+        value.name,
+        value.X,
+        Y,
+        list(value.feature_names),
+        list(value.output_names),
+        task,
+    )
+
+
+def _task(Y: Any) -> Task:
+    """Tell labels from numbers: all observed entries are 0 or 1."""
+    values = Y.data if is_sparse(Y) else np.asarray(Y, dtype=np.float64)
+    observed = values[~np.isnan(values)]
+    return "multilabel" if np.isin(observed, (0, 1)).all() else "regression"
+
+
+def _labels_or_numbers(Y: Any) -> Any:
+    if is_sparse(Y):
+        return sparse.csr_array(Y)
+    values = np.asarray(Y)
+    return values[:, np.newaxis] if values.ndim == 1 else values
+
+
+def _names(matrix: Any, prefix: str) -> list[str]:
+    names = getattr(matrix, "columns", None)
+    if names is not None:
+        return [str(name) for name in names]
+    n_columns = matrix.shape[1] if len(matrix.shape) > 1 else 1
+    return [f"{prefix}{j}" for j in range(n_columns)]

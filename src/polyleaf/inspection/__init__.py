@@ -1,0 +1,34 @@
+"""Read fitted models: trees as text and pictures, importances, graphs over labels."""
+
+from polyleaf.inspection._importances import (
+    ImportanceTable,
+    output_importances,
+    plot_output_importances,
+)
+from polyleaf.inspection._label_graph import ConsensusEdges, consensus_edges, score_variance
+from polyleaf.inspection._output_map import plot_output_map
+from polyleaf.inspection._plot_graph import plot_consensus_graph, plot_learning_curve
+from polyleaf.inspection._plot_rules import plot_rules
+from polyleaf.inspection._plot_tree import plot_tree
+from polyleaf.inspection._rules import rules_json, rules_text
+from polyleaf.inspection._rules_code import rules_to_python, rules_to_sql
+from polyleaf.inspection._tree_text import tree_text
+
+__all__ = [
+    "ConsensusEdges",
+    "ImportanceTable",
+    "consensus_edges",
+    "output_importances",
+    "plot_consensus_graph",
+    "plot_learning_curve",
+    "plot_output_importances",
+    "plot_output_map",
+    "plot_rules",
+    "plot_tree",
+    "rules_json",
+    "rules_text",
+    "rules_to_python",
+    "rules_to_sql",
+    "score_variance",
+    "tree_text",
+]

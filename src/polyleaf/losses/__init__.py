@@ -1,0 +1,31 @@
+"""What boosting minimises: values, gradients, baselines and best steps of many outputs."""
+
+from polyleaf.losses._base import Loss
+from polyleaf.losses._checks import check_finite, check_shapes
+from polyleaf.losses._classes import Softmax
+from polyleaf.losses._labels import ExamplewiseLogistic, Logistic
+from polyleaf.losses._quantile import AbsoluteError, Quantile
+from polyleaf.losses._registry import LOSSES, from_json, resolve, to_json
+from polyleaf.losses._smooth import Huber, Poisson, SquaredError
+from polyleaf.losses._solver import minimise_each
+from polyleaf.losses._targets import LossTargets
+
+__all__ = [
+    "LOSSES",
+    "AbsoluteError",
+    "ExamplewiseLogistic",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "LossTargets",
+    "Poisson",
+    "Quantile",
+    "Softmax",
+    "SquaredError",
+    "check_finite",
+    "check_shapes",
+    "from_json",
+    "minimise_each",
+    "resolve",
+    "to_json",
+]

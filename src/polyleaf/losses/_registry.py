@@ -1,0 +1,112 @@
+"""Losses by name: for the `loss` parameter and for model files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polyleaf._described import read_description
+from polyleaf._spelling import did_you_mean
+from polyleaf.losses._base import Loss
+from polyleaf.losses._classes import Softmax
+from polyleaf.losses._labels import ExamplewiseLogistic, Logistic
+from polyleaf.losses._quantile import AbsoluteError, Quantile
+from polyleaf.losses._smooth import Huber, Poisson, SquaredError
+
+LOSSES: dict[str, type[Loss]] = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "huber": Huber,
+    "quantile": Quantile,
+    "poisson": Poisson,
+    "logistic": Logistic,
+    "softmax": Softmax,
+    "examplewise_logistic": ExamplewiseLogistic,
+}
+
+
+def resolve(loss: str | Loss) -> Loss:
+    """Return the loss that an estimator's `loss` parameter stands for.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A key of `LOSSES`, which stands for that class with its defaults, or an instance.
+
+    Examples
+    --------
+    >>> resolve("huber")
+    Huber()
+    >>> resolve("hubber")
+    Traceback (most recent call last):
+        ...
+    ValueError: loss must be one of 'squared_error', ... or a Loss; got 'hubber'.
+    Did you mean 'huber'?
+    """
+    if isinstance(loss, Loss):
+        loss.check_params()
+        return loss
+    if isinstance(loss, str):
+        return _class_named(loss)()
+    is_class = isinstance(loss, type) and issubclass(loss, Loss)
+    hint = f" Did you mean {loss.__name__}()?" if is_class else ""
+    raise TypeError(f"loss must be one of {_names()} or a Loss; got {loss!r}.{hint}")
+
+
+def to_json(loss: Loss) -> dict[str, Any]:
+    """Describe a registered loss in JSON's types, for a model file.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance of one of the classes in `LOSSES`.
+
+    Examples
+    --------
+    >>> to_json(Huber(delta=2.0))
+    {'name': 'huber', 'params': {'delta': 2.0}}
+    """
+    names = {cls: name for name, cls in LOSSES.items()}
+    if type(loss) not in names:
+        raise TypeError(
+            f"A model file can hold the losses {_names()}; got {loss!r}. Register its class in "
+            "polyleaf.losses.LOSSES, before saving and before loading."
+        )
+    params = {
+        key: value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+        for key, value in loss.get_params(deep=False).items()
+    }
+    return {"name": names[type(loss)], "params": params}
+
+
+def from_json(description: Any) -> Loss:
+    """Make the loss that :func:`to_json` described.
+
+    Parameters
+    ----------
+    description : dict
+        With exactly the keys "name", one of `LOSSES`, and "params", a dict with exactly the
+        parameters of that class. Anything else is a ValueError.
+
+    Examples
+    --------
+    >>> from_json({"name": "quantile", "params": {"quantile": [0.1, 0.9]}})
+    Quantile(quantile=[0.1, 0.9])
+    """
+    loss: Loss
+    loss, params = read_description(description, "loss", _class_named)
+    loss.set_params(**params)
+    loss.check_params()
+    return loss
+
+
+def _class_named(name: str) -> type[Loss]:
+    if name in LOSSES:
+        return LOSSES[name]
+    hint = did_you_mean(name, LOSSES)
+    raise ValueError(f"loss must be one of {_names()} or a Loss; got {name!r}.{hint}")
+
+
+def _names() -> str:
+    return ", ".join(map(repr, LOSSES))

@@ -1,0 +1,55 @@
+"""Metrics of many outputs: scikit-learn's signatures, NaN for 'not observed', dense and sparse."""
+
+from polyleaf.metrics._label_sets import (
+    example_f1_score,
+    example_jaccard_score,
+    example_precision_score,
+    example_recall_score,
+    hamming_loss,
+    label_f1_score,
+    microlabel_accuracy_score,
+    multilabel_accuracy_score,
+    subset_zero_one_loss,
+)
+from polyleaf.metrics._ranking import coverage_error, label_ranking_average_precision_score
+from polyleaf.metrics._registry import METRICS, Metric, column_means, resolve
+from polyleaf.metrics._regression import (
+    macro_r2_score,
+    overfitting_score,
+    relative_root_mean_squared_error,
+)
+from polyleaf.metrics._top_k import (
+    label_propensities,
+    ndcg_at_k,
+    one_error,
+    precision_at_k,
+    propensity_scored_ndcg_at_k,
+    propensity_scored_precision_at_k,
+)
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "column_means",
+    "coverage_error",
+    "example_f1_score",
+    "example_jaccard_score",
+    "example_precision_score",
+    "example_recall_score",
+    "hamming_loss",
+    "label_f1_score",
+    "label_propensities",
+    "label_ranking_average_precision_score",
+    "macro_r2_score",
+    "microlabel_accuracy_score",
+    "multilabel_accuracy_score",
+    "ndcg_at_k",
+    "one_error",
+    "overfitting_score",
+    "precision_at_k",
+    "propensity_scored_ndcg_at_k",
+    "propensity_scored_precision_at_k",
+    "relative_root_mean_squared_error",
+    "resolve",
+    "subset_zero_one_loss",
+]

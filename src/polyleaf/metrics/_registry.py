@@ -1,0 +1,270 @@
+"""Metrics by name: what each one needs, and which direction is better.
+
+Early stopping, tuning and comparisons take their metrics from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from polyleaf._spelling import did_you_mean
+from polyleaf.metrics import _label_sets, _ranking, _regression, _top_k
+from polyleaf.metrics._inputs import is_sparse
+
+Score = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, with what one must know to use it without knowing it.
+
+    Parameters
+    ----------
+    name : str
+        Under which results are shown.
+    function : callable
+        ``function(y_true, y_pred, *, sample_weight=None, **from_training)``, which returns a
+        number.
+    task : {"regression", "multilabel", "binary", "multiclass"}
+        What Y holds: numbers, labels (all of `METRICS` are for these two), or one class per row.
+    needs : {"values", "labels", "scores"}
+        What it compares with Y: predicted numbers, predicted label sets (0 and 1), or scores
+        such as probabilities (for a binary problem those of the second class, for a multi-class
+        one of every class).
+    greater_is_better : bool
+    from_training : mapping of str to callable, default={}
+        Further arguments of the function, each with how to compute it from the training Y.
+
+    Examples
+    --------
+    >>> from polyleaf.metrics import METRICS
+    >>> METRICS["arrmse"].needs, METRICS["arrmse"].greater_is_better
+    ('values', False)
+    >>> score = METRICS["arrmse"].prepare(y_train=[[0.0], [2.0]])
+    >>> score([[1.0], [3.0]], [[1.0], [2.0]])
+    0.5
+    """
+
+    name: str
+    function: Score
+    task: Literal["regression", "multilabel", "binary", "multiclass"]
+    needs: Literal["values", "labels", "scores"]
+    greater_is_better: bool
+    from_training: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    def prepare(self, y_train: Any = None) -> Score:
+        """Compute once what the metric needs from the training rows.
+
+        Parameters
+        ----------
+        y_train : array-like or sparse matrix of shape (n, d), optional
+            The Y that the model was trained on. Some metrics need it, others ignore it.
+
+        Returns
+        -------
+        callable
+            ``score(y_true, y_pred, sample_weight=None)``.
+        """
+        if self.from_training and y_train is None:
+            raise ValueError(
+                f"The metric {self.name!r} is relative to the training rows: give y_train, the Y "
+                "that the model was trained on."
+            )
+        arguments = {name: compute(y_train) for name, compute in self.from_training.items()}
+        return partial(self.function, **arguments) if arguments else self.function
+
+    def scorer(self) -> Callable[..., float]:
+        """Make a scorer, for the `scoring` of scikit-learn's searches and cross-validation.
+
+        It is aware of labels and targets that are not observed, takes what the metric needs
+        (predicted values, label sets or probabilities) from the model, and gives the negative of
+        a metric that is better when it is lower.
+
+        Returns
+        -------
+        callable
+            ``scorer(model, X, y, sample_weight=None)``.
+
+        Examples
+        --------
+        >>> from sklearn.model_selection import cross_val_score
+        >>> from polyleaf import TreeClassifier
+        >>> from polyleaf.datasets import make_multilabel
+        >>> from polyleaf.metrics import METRICS
+        >>> X, Y = make_multilabel(300, 10, 5, random_state=0)
+        >>> tree = TreeClassifier(max_depth=4, random_state=0)
+        >>> cross_val_score(tree, X, Y, scoring=METRICS["lrap"].scorer(), cv=3).shape
+        (3,)
+        """
+        if self.from_training:
+            raise ValueError(
+                f"The metric {self.name!r} is relative to the training rows, which a scorer does "
+                "not see. Call prepare(y_train) and score predictions, or use another metric."
+            )
+        return partial(_score_model, self)
+
+    def is_better(self, score: float, other: float) -> bool:
+        """Whether a score is strictly better than another; any number is better than NaN."""
+        if np.isnan(score) or np.isnan(other):
+            return bool(np.isnan(other) and not np.isnan(score))
+        return score > other if self.greater_is_better else score < other
+
+
+def _score_model(metric: Metric, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Score a model; a function, so that scorers can be sent to other processes."""
+    if metric.needs != "scores":
+        predicted = model.predict(X)
+    elif hasattr(model, "predict_proba"):
+        predicted = model.predict_proba(X)
+        if isinstance(predicted, list):  # scikit-learn's: of 0 and 1, for each label
+            predicted = np.column_stack([_of_one(p) for p in predicted])
+        elif metric.task == "binary":
+            predicted = predicted[:, 1]
+    else:
+        predicted = model.decision_function(X)
+    score = metric.function(y, predicted, sample_weight=sample_weight)
+    return score if metric.greater_is_better else -score
+
+
+def _of_one(probabilities: Any) -> Any:
+    if probabilities.shape[1] != 2:
+        raise ValueError(
+            "A scorer of labels needs a model that gives the probabilities of 0 and 1 of each "
+            f"label; got one with {probabilities.shape[1]} classes. Were all labels in training "
+            "both 0 and 1?"
+        )
+    return probabilities[:, 1]
+
+
+def column_means(y: Any) -> Any:
+    """Return the mean of the observed values of each column.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n,) or (n, d)
+        NaN is not observed.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        NaN where nothing was observed.
+
+    Examples
+    --------
+    >>> from polyleaf.metrics import column_means
+    >>> column_means([[1.0, float("nan")], [3.0, 5.0]])
+    array([2., 5.])
+    """
+    if is_sparse(y):
+        return np.asarray(sparse.csr_array(y).mean(axis=0)).ravel()
+    values = np.asarray(y, dtype=np.float64)
+    values = values[:, np.newaxis] if values.ndim == 1 else values
+    observed = ~np.isnan(values)
+    counts = observed.sum(axis=0)
+    sums = np.where(observed, values, 0.0).sum(axis=0)
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def _of_values(name: str, function: Score, *, greater: bool, **from_training: Any) -> Metric:
+    return Metric(name, function, "regression", "values", greater, from_training)
+
+
+def _of_labels(name: str, function: Score, *, greater: bool) -> Metric:
+    return Metric(name, function, "multilabel", "labels", greater)
+
+
+def _of_scores(name: str, function: Score, *, greater: bool, **from_training: Any) -> Metric:
+    return Metric(name, function, "multilabel", "scores", greater, from_training)
+
+
+_LRAP = _ranking.label_ranking_average_precision_score
+_PLACES = (1, 3, 5)
+
+#: All metrics by name.
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        _of_values("r2", _regression.macro_r2_score, greater=True),
+        _of_values(
+            "arrmse",
+            _regression.relative_root_mean_squared_error,
+            greater=False,
+            train_mean=column_means,
+        ),
+        _of_labels("hamming_loss", _label_sets.hamming_loss, greater=False),
+        _of_labels("microlabel_accuracy", _label_sets.microlabel_accuracy_score, greater=True),
+        _of_labels("subset_zero_one_loss", _label_sets.subset_zero_one_loss, greater=False),
+        _of_labels("multilabel_accuracy", _label_sets.multilabel_accuracy_score, greater=True),
+        _of_labels("example_precision", _label_sets.example_precision_score, greater=True),
+        _of_labels("example_recall", _label_sets.example_recall_score, greater=True),
+        _of_labels("example_f1", _label_sets.example_f1_score, greater=True),
+        _of_labels("example_jaccard", _label_sets.example_jaccard_score, greater=True),
+        _of_labels("macro_f1", partial(_label_sets.label_f1_score, average="macro"), greater=True),
+        _of_labels("micro_f1", partial(_label_sets.label_f1_score, average="micro"), greater=True),
+        _of_scores("lrap", _LRAP, greater=True),
+        _of_scores("lrap_drop_empty", partial(_LRAP, empty_rows="drop"), greater=True),
+        _of_scores("coverage_error", _ranking.coverage_error, greater=False),
+        _of_scores("one_error", _top_k.one_error, greater=False),
+        *(
+            _of_scores(f"precision_at_{k}", partial(_top_k.precision_at_k, k=k), greater=True)
+            for k in _PLACES
+        ),
+        *(
+            _of_scores(f"ndcg_at_{k}", partial(_top_k.ndcg_at_k, k=k), greater=True)
+            for k in _PLACES
+        ),
+        *(
+            _of_scores(
+                f"propensity_scored_{name}_at_{k}",
+                partial(function, k=k),
+                greater=True,
+                propensities=_top_k.label_propensities,
+            )
+            for name, function in (
+                ("precision", _top_k.propensity_scored_precision_at_k),
+                ("ndcg", _top_k.propensity_scored_ndcg_at_k),
+            )
+            for k in _PLACES
+        ),
+    )
+}
+
+
+def resolve(metric: str | Metric) -> Metric:
+    """Return the metric that a `metric` parameter stands for.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        A key of `METRICS`, or a metric of your own, which is returned.
+
+    Returns
+    -------
+    Metric
+
+    Examples
+    --------
+    >>> from polyleaf.metrics import resolve
+    >>> resolve("hamming_loss").greater_is_better
+    False
+    >>> resolve("haming")
+    Traceback (most recent call last):
+        ...
+    ValueError: metric must be one of 'r2', 'arrmse', 'hamming_loss', ...
+    or a Metric; got 'haming'. Did you mean 'hamming_loss'?
+    """
+    if isinstance(metric, Metric):
+        return metric
+    names = ", ".join(map(repr, METRICS))
+    if not isinstance(metric, str):
+        raise TypeError(f"metric must be one of {names} or a Metric; got {metric!r}.")
+    if metric in METRICS:
+        return METRICS[metric]
+    hint = did_you_mean(metric, METRICS)
+    raise ValueError(f"metric must be one of {names} or a Metric; got {metric!r}.{hint}")

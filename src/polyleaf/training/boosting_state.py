@@ -1,0 +1,373 @@
+"""What boosting keeps of every training row: raw predictions and negative gradients, in float32.
+
+All gradients here are negative ones, not weighted, of shape (n_rows, n_channels). The squared
+error needs no raw predictions: its negative gradient is the residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyleaf import _core
+from polyleaf.losses import Logistic, Loss, LossTargets, SquaredError
+
+#: Down to this share of the first one, a loss is followed by what every round takes off it.
+_FOLLOWED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRows:
+    """Rows, leaf after leaf.
+
+    Attributes
+    ----------
+    rows : ndarray of int32
+    offsets : ndarray of shape (n_leaves + 1,), int64
+    """
+
+    rows: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.offsets.size - 1
+
+    def leaf_of_rows(self, n_rows: int) -> NDArray[np.int32]:
+        """Leaf of every row, 0 for rows in no leaf; of shape (n_rows,)."""
+        leaves = np.zeros(n_rows, np.int32)
+        leaves[self.rows] = np.repeat(
+            np.arange(self.n_leaves, dtype=np.int32), np.diff(self.offsets)
+        )
+        return leaves
+
+
+class BoostingState:
+    """Raw predictions and gradients for any loss, in NumPy.
+
+    Parameters
+    ----------
+    loss : Loss
+    targets : LossTargets
+        With float32 weights, or None.
+    raw : ndarray of shape (n_rows, n_channels), float32
+        Changed in place from now on.
+    n_threads : int
+    """
+
+    def __init__(
+        self, loss: Loss, targets: LossTargets, raw: NDArray[np.float32], n_threads: int
+    ) -> None:
+        self.loss, self.targets, self.n_threads = loss, targets, n_threads
+        self.raw = raw
+        self.gradient: NDArray[np.float32] = np.zeros(raw.shape, np.float32)
+        self.refresh()
+
+    @property
+    def row_weights(self) -> NDArray[np.float32] | None:
+        """Weights that all channels of a row share."""
+        weights = self.targets.weights
+        return weights if weights is not None and weights.ndim == 1 else None
+
+    @property
+    def entry_weights(self) -> NDArray[np.float32] | None:
+        """Weights of single entries."""
+        weights = self.targets.weights
+        return weights if weights is not None and weights.ndim == 2 else None
+
+    def refresh(self) -> None:
+        """Make the gradients of the raw predictions anew."""
+        for rows, part in self.targets.blocks():
+            np.negative(self.loss.gradient(part, self.raw[rows]), out=self.gradient[rows])
+
+    def value(self) -> float:
+        """Weighted sum of the loss."""
+        return self.loss.value(self.targets, self.raw)
+
+    def sums(self, values: NDArray[np.float32], leaves: LeafRows) -> NDArray[np.float64]:
+        """Weighted sums of values (n_rows, k) in every leaf, of shape (n_leaves, k)."""
+        found = np.empty((leaves.n_leaves, values.shape[1]))
+        by_entry = self.entry_weights
+        _core.leaf_sums(
+            values,
+            self.row_weights,
+            by_entry if by_entry is not None and by_entry.shape == values.shape else None,
+            leaves.rows,
+            leaves.offsets,
+            found,
+            self.n_threads,
+        )
+        return found
+
+    def leaf_weights(self, leaves: LeafRows) -> NDArray[np.float64]:
+        """Weight of every leaf in every channel, of shape (n_leaves, n_channels)."""
+        if self.targets.weights is None:
+            sizes = np.diff(leaves.offsets).astype(np.float64)
+            return np.repeat(sizes[:, None], self.gradient.shape[1], axis=1)
+        if self.targets.weights.ndim == 1:
+            by_leaf = np.add.reduceat(
+                self.targets.weights[leaves.rows].astype(np.float64), leaves.offsets[:-1]
+            )
+            return np.repeat(by_leaf[:, None], self.gradient.shape[1], axis=1)
+        return self.sums(np.ones(self.gradient.shape, np.float32), leaves)
+
+    def leaf_curvatures(self, leaves: LeafRows) -> NDArray[np.float64]:
+        """Sum the loss's curvature in every leaf, of shape (n_leaves, n_channels)."""
+        curvature = np.empty(self.raw.shape, np.float32)
+        for rows, part in self.targets.blocks():
+            curvature[rows] = self.loss.curvature(part, self.raw[rows])
+        return self.sums(curvature, leaves)
+
+    def step(self, direction: NDArray[Any]) -> NDArray[np.float64]:
+        """Best factors of a direction, of shape (n_channels,); see `Loss.step`."""
+        return self.loss.step(self.targets, self.raw, direction)
+
+    def leaf_minimisers(self, leaves: LeafRows) -> NDArray[np.float64]:
+        """Best values of all leaves, of shape (n_leaves, n_channels)."""
+        return self.loss.leaf_minimisers(self.targets, self.raw, leaves.rows, leaves.offsets)
+
+    def move(self, leaves: LeafRows, values: NDArray[np.float32]) -> None:
+        """Add leaf values of shape (n_leaves, n_channels) to the rows' raw predictions."""
+        _core.move_rows(self.raw, leaves.rows, leaves.offsets, values, self.n_threads)
+        self.refresh()
+
+    def add(self, moves: NDArray[Any]) -> None:
+        """Add moves of shape (n_rows, n_channels) to the raw predictions."""
+        self.raw += moves
+        self.refresh()
+
+    def newton_step(
+        self, leaves: LeafRows, learning_rate: float, l2_regularization: float
+    ) -> NDArray[np.float32]:
+        """Move all rows by one Newton step per leaf; gives the shrunk leaf values."""
+        values = learning_rate * self.newton_values(leaves, l2_regularization)
+        shrunk = values.astype(np.float32)
+        self.move(leaves, shrunk)
+        return shrunk
+
+    def newton_values(self, leaves: LeafRows, l2_regularization: float) -> NDArray[np.float64]:
+        """Newton steps of all leaves, of shape (n_leaves, n_channels)."""
+        sums = self.sums(self.gradient, leaves)
+        totals = self.leaf_curvatures(leaves) + l2_regularization
+        values = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+        return np.clip(values, -self.loss.largest_move, self.loss.largest_move)
+
+    def columns(self, channels: NDArray[np.intp]) -> BoostingState:
+        """Give a state of some channels alone, whose changes `write_back` brings home."""
+        part = object.__new__(type(self))
+        part.loss, part.n_threads = self.loss, self.n_threads
+        part.targets = _columns_of(self.targets, channels)
+        part.raw = np.ascontiguousarray(self.raw[:, channels])
+        part.gradient = np.ascontiguousarray(self.gradient[:, channels])
+        return part
+
+    def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
+        """Take over the columns that `columns` gave out."""
+        self.raw[:, channels] = part.raw
+        self.gradient[:, channels] = part.gradient
+
+
+class SquaredState(BoostingState):
+    """Residuals alone: gradients of the squared error.
+
+    Parameters
+    ----------
+    targets : LossTargets
+        Whose values are the residuals, float32, changed in place from now on.
+    n_threads : int
+    """
+
+    def __init__(self, targets: LossTargets, n_threads: int) -> None:
+        self.loss, self.targets, self.n_threads = SquaredError(), targets, n_threads
+        self.gradient = targets.values
+        self._first = self._value = self._measured()
+
+    def _measured(self) -> float:
+        return self.loss.value(self.targets, np.zeros((self.targets.n_rows, 1), np.float32))
+
+    @property
+    def raw(self) -> NDArray[np.float32]:  # type: ignore[override]
+        """Zeros: residuals are targets whose prediction is 0."""
+        return np.broadcast_to(np.float32(0.0), self.gradient.shape)
+
+    def refresh(self) -> None:
+        """Do nothing: residuals are gradients."""
+
+    def value(self) -> float:
+        """Weighted sum of the loss; followed through the rounds while it is no mere rounding."""
+        if self._value < _FOLLOWED * self._first:
+            self._value = self._measured()
+        return self._value
+
+    def leaf_curvatures(self, leaves: LeafRows) -> NDArray[np.float64]:
+        """Weight of every leaf."""
+        return self.leaf_weights(leaves)
+
+    def move(self, leaves: LeafRows, values: NDArray[np.float32]) -> None:
+        """Take leaf values off the rows' residuals."""
+        sums, weights = self.sums(self.gradient, leaves), self.leaf_weights(leaves)
+        self._value -= float((values * (sums - 0.5 * values * weights)).sum())
+        _core.move_rows(self.gradient, leaves.rows, leaves.offsets, -values, self.n_threads)
+
+    def add(self, moves: NDArray[Any]) -> None:
+        """Take moves off the residuals."""
+        self.gradient -= moves
+        self._value = self._measured()
+
+    def newton_step(
+        self, leaves: LeafRows, learning_rate: float, l2_regularization: float
+    ) -> NDArray[np.float32]:
+        """Take mean residuals off, leaf by leaf in one pass."""
+        values = np.empty((leaves.n_leaves, self.gradient.shape[1]), np.float32)
+        self._value -= _core.squared_step(
+            self.gradient,
+            self.row_weights,
+            self.entry_weights,
+            leaves.rows,
+            leaves.offsets,
+            learning_rate,
+            l2_regularization,
+            values,
+            self.n_threads,
+        )
+        return values
+
+    def columns(self, channels: NDArray[np.intp]) -> SquaredState:
+        """Give a state of some channels alone, whose changes `write_back` brings home."""
+        part = object.__new__(SquaredState)
+        part.loss, part.n_threads, part._value = self.loss, self.n_threads, 0.0
+        targets = _columns_of(self.targets, channels)
+        part.targets, part.gradient = targets, targets.values
+        return part
+
+    def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
+        """Take over the columns that `columns` gave out."""
+        self.gradient[:, channels] = part.gradient
+        assert isinstance(part, SquaredState)
+        self._value += part._value
+
+
+class LogisticState(BoostingState):
+    """The logistic loss with a kernel of its own for Newton steps.
+
+    Parameters
+    ----------
+    targets : LossTargets
+        With uint8 labels.
+    raw : ndarray of shape (n_rows, n_channels), float32
+        Changed in place from now on.
+    rows : ndarray of int32
+        The rows that count; gradients of others are not kept up to date.
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        targets: LossTargets,
+        raw: NDArray[np.float32],
+        rows: NDArray[np.int32],
+        n_threads: int,
+    ) -> None:
+        # Small blocks, so that several threads share them.
+        n_blocks = max(1, rows.size // 256)
+        bounds = np.linspace(0, rows.size, n_blocks + 1).astype(np.int64)
+        self._all = LeafRows(rows, bounds)
+        super().__init__(Logistic(), targets, raw, n_threads)
+
+    def refresh(self) -> None:
+        """Make the gradients of the raw predictions anew."""
+        self._step(self._all, 0.0, 1.0)
+
+    def value(self) -> float:
+        """Weighted sum of the loss, as the last step left it."""
+        return self._value
+
+    def newton_step(
+        self, leaves: LeafRows, learning_rate: float, l2_regularization: float
+    ) -> NDArray[np.float32]:
+        """Move all rows by one Newton step per leaf, leaf by leaf in one pass."""
+        return self._step(leaves, learning_rate, l2_regularization)
+
+    def _step(
+        self, leaves: LeafRows, learning_rate: float, l2_regularization: float
+    ) -> NDArray[np.float32]:
+        values = np.empty((leaves.n_leaves, self.raw.shape[1]), np.float32)
+        self._value = _core.logistic_step(
+            self.raw,
+            self.gradient,
+            self.targets.values,
+            self.row_weights,
+            self.entry_weights,
+            leaves.rows,
+            leaves.offsets,
+            learning_rate,
+            l2_regularization,
+            self.loss.largest_move,
+            values,
+            self.n_threads,
+        )
+        return values
+
+    def columns(self, channels: NDArray[np.intp]) -> LogisticState:
+        """Give a state of some channels alone, whose changes `write_back` brings home."""
+        part = object.__new__(LogisticState)
+        part.loss, part.n_threads, part._all = self.loss, self.n_threads, self._all
+        part.targets = _columns_of(self.targets, channels)
+        part.raw = np.ascontiguousarray(self.raw[:, channels])
+        part.gradient = np.ascontiguousarray(self.gradient[:, channels])
+        part._value = self.loss.value(part.targets.at(self._all.rows), part.raw[self._all.rows])
+        part._start_value = part._value
+        return part
+
+    def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
+        """Take over the columns that `columns` gave out."""
+        super().write_back(part, channels)
+        assert isinstance(part, LogisticState)
+        self._value += part._value - part._start_value
+
+    _value: float
+    _start_value: float
+
+
+def make_state(
+    loss: Loss,
+    targets: LossTargets,
+    raw: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    n_threads: int,
+) -> BoostingState:
+    """Choose the state for a loss: the quickest there is.
+
+    Parameters
+    ----------
+    loss : Loss
+    targets : LossTargets
+        In the units of the raw predictions.
+    raw : ndarray of shape (n_rows, n_channels) or (n_channels,), float32
+        Where to start from.
+    rows : ndarray of int32
+        The rows that count.
+    n_threads : int
+    """
+    if type(loss) is SquaredError:
+        rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
+        return SquaredState(LossTargets(rest, targets.weights, targets.channel_offsets), n_threads)
+    everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
+    if type(loss) is Logistic:
+        labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
+        with_labels = LossTargets(labels, targets.weights, targets.channel_offsets)
+        return LogisticState(with_labels, everywhere, rows, n_threads)
+    return BoostingState(loss, targets, everywhere, n_threads)
+
+
+def _columns_of(targets: LossTargets, channels: NDArray[np.intp]) -> LossTargets:
+    weights = targets.weights
+    if weights is not None and weights.ndim == 2:
+        weights = np.ascontiguousarray(weights[:, channels])
+    starts = np.flatnonzero(np.isin(channels, targets.channel_offsets[:-1]))
+    offsets = np.append(starts, channels.size).astype(np.int32)
+    return LossTargets(np.ascontiguousarray(targets.values[:, channels]), weights, offsets)

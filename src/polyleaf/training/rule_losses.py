@@ -1,0 +1,31 @@
+"""The losses that rules minimise, by name."""
+
+from __future__ import annotations
+
+from polyleaf.training.rule_entry_losses import (
+    AbsoluteError,
+    Huber,
+    Logistic,
+    SquaredError,
+    SquaredHinge,
+)
+from polyleaf.training.rule_joint_losses import (
+    ExamplewiseLogistic,
+    ExamplewiseSquaredError,
+    ExamplewiseSquaredHinge,
+)
+from polyleaf.training.rule_loss_base import LabelLoss, RuleLoss
+
+LABEL_LOSSES: dict[str, type[LabelLoss]] = {
+    "logistic": Logistic,
+    "examplewise_logistic": ExamplewiseLogistic,
+    "squared_hinge": SquaredHinge,
+    "examplewise_squared_hinge": ExamplewiseSquaredHinge,
+    "squared_error": SquaredError,
+    "examplewise_squared_error": ExamplewiseSquaredError,
+}
+NUMBER_LOSSES: dict[str, type[RuleLoss]] = {
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
+    "huber": Huber,
+}
