@@ -4,9 +4,9 @@ polyleaf boosts trees that see five Gaussian combinations of the gradients, for 
 LightGBM (a model per output), XGBoost (a tree per output, and vector leaves) and CatBoost
 boost as they do, for 100 rounds of depth 6, or until ``--cutoff`` seconds have passed
 (LightGBM, which ends one output after the other, is never cut off). After certain rounds the
-validation loss is measured, outside of the time that counts. The target is one per cent above the lowest loss that
-any rival reached in any round; what is compared is the time that polyleaf takes to get there with the time
-that the rivals that get there take.
+validation loss is measured, outside of the time that counts. The target is one per cent above the
+lowest loss that any rival reached in any round; what is compared is the time that polyleaf takes
+to get there with the time that the rivals that get there take.
 Every finished run is kept; a second call goes on where the first was stopped.
 """
 

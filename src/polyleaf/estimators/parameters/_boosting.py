@@ -98,8 +98,8 @@ PARAMETERS: dict[str, Parameter] = {
         "loss itself; a name in `polyleaf.metrics.METRICS` or of a scorer of scikit-learn, such\n"
         "as ``'accuracy'``, ``'roc_auc'`` or ``'neg_log_loss'``; a `polyleaf.metrics.Metric`,\n"
         "which may ask for scores; or a callable ``(y_true, y_pred) -> float`` for which larger\n"
-        "is better, and which sees predicted values or labels. All but the callable see weights of\n"
-        "rows.",
+        "is better, and which sees predicted values or labels. All but the callable see weights\n"
+        "of rows.",
         is_eval_metric,
         "None, a callable, a Metric, a name of a scikit-learn scorer or one of "
         + ", ".join(map(repr, METRICS)),
