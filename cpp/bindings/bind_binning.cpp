@@ -1,9 +1,9 @@
 // Codes of dense feature columns.
 #include <vector>
 
+#include "base/data.hpp"
+#include "bin/binning.hpp"
 #include "bindings/common.hpp"
-#include "polyleaf/binning.hpp"
-#include "polyleaf/data.hpp"
 
 namespace polyleaf::bindings {
 
@@ -115,9 +115,9 @@ void cut_values(const Vector<int64_t>& counts, OutVector<int64_t> ends) {
 }
 
 template <typename T>
-void two_values(const Matrix<T>& values, OutVector<double> low, OutVector<double> high,
-                OutVector<int64_t> n_high, int n_threads) {
-    TwoValueTask<T> task;
+void find_flags_in(const Matrix<T>& values, OutVector<double> low, OutVector<double> high,
+                   OutVector<int64_t> n_high, int n_threads) {
+    FlagTask<T> task;
     task.n_rows = length(values);
     task.n_columns = static_cast<int64_t>(values.shape(1));
     require_threads(n_threads);
@@ -131,7 +131,7 @@ void two_values(const Matrix<T>& values, OutVector<double> low, OutVector<double
     task.n_high = n_high.data();
     without_gil([&](Interrupt& interrupt) {
         ThreadTeam team(n_threads, interrupt);
-        find_two_values(task, team);
+        find_flags(task, team);
     });
 }
 
@@ -156,11 +156,10 @@ int64_t uncommon(const Matrix<T>& values, const Vector<int32_t>& features,
 }
 
 template <typename T>
-void def_two_values(nb::module_& module) {
+void def_find_flags(nb::module_& module) {
     module.def(
-        "find_two_values", &two_values<T>, nb::arg("values").noconvert(),
-        nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::arg("n_high").noconvert(),
-        nb::arg("n_threads"),
+        "find_flags", &find_flags_in<T>, nb::arg("values").noconvert(), nb::arg("low").noconvert(),
+        nb::arg("high").noconvert(), nb::arg("n_high").noconvert(), nb::arg("n_threads"),
         "Find the columns of at most two values: these, and how many rows have the larger one.");
     module.def("list_uncommon", &uncommon<T>, nb::arg("values").noconvert(),
                nb::arg("features").noconvert(), nb::arg("common").noconvert(),
@@ -243,8 +242,8 @@ void init_binning(nb::module_& module) {
     def_canonical<int64_t>(module);
     def_split<uint8_t>(module);
     def_split<uint32_t>(module);
-    def_two_values<float>(module);
-    def_two_values<double>(module);
+    def_find_flags<float>(module);
+    def_find_flags<double>(module);
     module.def("cut_into_bins", &cut_values, nb::arg("counts").noconvert(),
                nb::arg("ends").noconvert(),
                "Cut values that occur so often into bins of about equal counts.");

@@ -1,6 +1,6 @@
 // A round of boosting behind the tree, and the sum of trees.
 #include "bindings/common.hpp"
-#include "polyleaf/boosting.hpp"
+#include "boost/round.hpp"
 
 namespace polyleaf::bindings {
 

@@ -1,8 +1,8 @@
 // Max-margin labelling of graphs: inference and steps of training.
 #include "bindings/common.hpp"
-#include "polyleaf/label_graph.hpp"
-#include "polyleaf/margin_block.hpp"
-#include "polyleaf/max_product.hpp"
+#include "graphs/label_graph.hpp"
+#include "graphs/margin_block.hpp"
+#include "graphs/max_product.hpp"
 
 namespace polyleaf::bindings {
 

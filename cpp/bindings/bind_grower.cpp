@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
+#include "bin/row_orders.hpp"
 #include "bindings/binned.hpp"
 #include "bindings/common.hpp"
-#include "polyleaf/grower.hpp"
-#include "polyleaf/leaves.hpp"
-#include "polyleaf/row_orders.hpp"
+#include "grow/grower.hpp"
+#include "grow/leaves.hpp"
 
 namespace polyleaf::bindings {
 

@@ -1,6 +1,6 @@
 // Predictions of leaves that hold training rows.
 #include "bindings/common.hpp"
-#include "polyleaf/leaf_rows.hpp"
+#include "predict/leaf_rows.hpp"
 
 namespace polyleaf::bindings {
 

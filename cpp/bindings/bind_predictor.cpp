@@ -1,6 +1,6 @@
 // Prediction: rows to leaves.
 #include "bindings/common.hpp"
-#include "polyleaf/predictor.hpp"
+#include "predict/predictor.hpp"
 
 namespace polyleaf::bindings {
 

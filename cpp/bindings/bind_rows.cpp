@@ -1,6 +1,6 @@
 // Means and quantiles of the training rows in leaves.
 #include "bindings/common.hpp"
-#include "polyleaf/row_average.hpp"
+#include "predict/row_average.hpp"
 
 namespace polyleaf::bindings {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/data.hpp"
+#include "bin/shared_cuts.hpp"
 #include "bindings/common.hpp"
-#include "polyleaf/data.hpp"
-#include "polyleaf/shared_cuts.hpp"
 
 namespace polyleaf::bindings {
 

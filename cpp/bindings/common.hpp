@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "polyleaf/checks.hpp"
-#include "polyleaf/parallel.hpp"
+#include "base/checks.hpp"
+#include "base/parallel.hpp"
 
 namespace nb = nanobind;
 

@@ -1,6 +1,6 @@
 // The compiled core of polyleaf.
 #include "bindings/common.hpp"
-#include "polyleaf/kernels.hpp"
+#include "kernels/kernels.hpp"
 
 NB_MODULE(_core, module) {
     module.doc() = "The compiled core of polyleaf: growing, leaf values, prediction and binning.";

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "bindings/binned.hpp"
-#include "polyleaf/rule_kernels.hpp"
-#include "polyleaf/rules.hpp"
+#include "kernels/rule_kernels.hpp"
+#include "rules/rules.hpp"
 
 namespace polyleaf::bindings {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

@@ -6,8 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #endif
 
-#include "polyleaf/kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

@@ -1,8 +1,8 @@
 // Histograms of a tile of four features by one block of channels, and their scans.
 #pragma once
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

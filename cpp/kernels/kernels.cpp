@@ -1,5 +1,5 @@
 // Compiled once per instruction set (POLYLEAF_ISA); see dispatch.cpp for the choice.
-#include "polyleaf/kernels.hpp"
+#include "kernels/kernels.hpp"
 
 #include "kernels/boosting.inl"
 #include "kernels/columns.inl"

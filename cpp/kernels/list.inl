@@ -5,8 +5,8 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

@@ -7,9 +7,9 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

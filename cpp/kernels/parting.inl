@@ -6,8 +6,8 @@
 #endif
 
 #include "kernels/doubles.inl"
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

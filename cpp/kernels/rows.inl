@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/doubles.inl"
-#include "polyleaf/kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

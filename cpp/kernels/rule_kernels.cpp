@@ -1,5 +1,5 @@
 // Inner loops of the rule search; compiled once per instruction set (POLYLEAF_ISA).
-#include "polyleaf/rule_kernels.hpp"
+#include "kernels/rule_kernels.hpp"
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -15,13 +15,13 @@ namespace {
 // A pivot this small beside its diagonal is what rounding leaves of a singular system.
 constexpr double kSingular = 1e-10;
 
-#include "double8.inl"
-#include "rule_lists.inl"
-#include "rule_row_sums.inl"
+#include "kernels/double8.inl"
+#include "kernels/rule_lists.inl"
+#include "kernels/rule_row_sums.inl"
 // uses add_rows and add_logistic_rows
-#include "rule_gains.inl"
-#include "rule_statistics.inl"
-#include "rule_systems.inl"
+#include "kernels/rule_gains.inl"
+#include "kernels/rule_statistics.inl"
+#include "kernels/rule_systems.inl"
 
 }  // namespace
 

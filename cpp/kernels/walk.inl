@@ -1,8 +1,8 @@
 // Prefix sums over sorted rows: small nodes, exact splits, random cuts and sparse features.
 #pragma once
 
+#include "kernels/kernels.hpp"
 #include "kernels/lanes.inl"
-#include "polyleaf/kernels.hpp"
 
 namespace polyleaf::POLYLEAF_ISA {
 

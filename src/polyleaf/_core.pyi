@@ -181,7 +181,7 @@ def predict_rows_topk(
     sums: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...
-def find_two_values(
+def find_flags(
     values: NDArray[Any],
     low: NDArray[np.float64],
     high: NDArray[np.float64],

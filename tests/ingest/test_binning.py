@@ -428,7 +428,7 @@ def test_columns_of_two_values_are_binned_as_if_they_had_more(monkeypatch, max_b
     def find_none(values, low, high, n_high, n_threads):
         n_high[:] = -1
 
-    monkeypatch.setattr(_core, "find_two_values", find_none)
+    monkeypatch.setattr(_core, "find_flags", find_none)
     slow = binned()
     assert slow.sparse_features.size > 0
     assert slow.dense_features.size > 0
@@ -447,7 +447,7 @@ def test_columns_of_two_values_are_found(dtype, n_threads):
     X[20, 12] = NAN
     X[0, 15] = NAN
     low, high, n_high = np.empty(150), np.empty(150), np.empty(150, np.int64)
-    _core.find_two_values(X, low, high, n_high, n_threads)
+    _core.find_flags(X, low, high, n_high, n_threads)
     for f in range(150):
         values = np.unique(X[:, f])
         if values.size > 2 or np.isnan(values).any():

@@ -178,7 +178,7 @@ def _find_pairs(
     n_rows, n_features = encoded.shape
     low, high = np.empty(n_features), np.empty(n_features)
     n_high = np.empty(n_features, dtype=np.int64)
-    _core.find_two_values(encoded, low, high, n_high, n_threads)
+    _core.find_flags(encoded, low, high, n_high, n_threads)
     features = np.flatnonzero(is_numeric & (n_high >= 0))
     n_high = n_high[features]
     default = (2 * n_high > n_rows).astype(np.int64)
