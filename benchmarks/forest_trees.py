@@ -99,17 +99,9 @@ class PolyleafTrees:
         params.seed = seed
         weights = draw_weights(kind, len(self.Y), seed)
         rows = np.arange(len(self.Y)) if weights is None else np.flatnonzero(weights)
-        tree = _core.grow_targets(
-            self.binned,
-            self.Y,
-            self.columns,
-            self.shift,
-            self.factor,
-            None if weights is None else weights.astype(np.float32),
-            None,
-            rows.astype(np.int32),
-            params,
-        )
+        by_row = None if weights is None else weights.astype(np.float32)
+        channels = _core.Channels.of_targets(self.Y, self.columns, self.shift, self.factor, by_row)
+        tree = _core.grow_tree(self.binned, channels, rows.astype(np.int32), params)
         return self._leaf_values(tree, weights)
 
     def _leaf_values(

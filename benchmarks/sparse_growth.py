@@ -90,11 +90,10 @@ class Problem:
         gradient = None if targets is None else (targets * weights[:, None]).astype(np.float32)
         start = time.process_time()
         if gradient is None:
-            tree = _core.grow_sparse(
-                self.binned, labels.shape[1], indptr, indices, data, weights, rows, params
-            )
+            channels = _core.Channels.of_labels(labels.shape[1], indptr, indices, data, weights)
         else:
-            tree = _core.grow_dense(self.binned, gradient, weights, None, rows, params)
+            channels = _core.Channels.of_gradients(gradient, weights)
+        tree = _core.grow_tree(self.binned, channels, rows, params)
         return time.process_time() - start, tree.n_nodes
 
 

@@ -235,7 +235,7 @@ void def_split(nb::module_& module) {
 
 }  // namespace
 
-void init_binning(nb::module_& module) {
+void bind_binning(nb::module_& module) {
     module.def("count_entries", &count, nb::arg("indices").noconvert(),
                nb::arg("counts").noconvert(), "Count how often each number is among the indices.");
     def_canonical<int32_t>(module);

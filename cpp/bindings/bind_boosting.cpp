@@ -133,7 +133,7 @@ void bound_add_leaves(const Matrix<int32_t>& leaves, const Matrix<float>& values
 
 }  // namespace
 
-void init_boosting(nb::module_& module) {
+void bind_boosting(nb::module_& module) {
     module.def("leaf_sums", &bound_leaf_sums, nb::arg("values").noconvert(),
                nb::arg("row_weights").noconvert().none(),
                nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),

@@ -76,7 +76,7 @@ nb::tuple visit(const LabelGraph& graph, double edge_cost, const Vector<double>&
 
 }  // namespace
 
-void init_graph(nb::module_& module) {
+void bind_graph(nb::module_& module) {
     nb::class_<LabelGraph>(module, "LabelGraph", "A graph over labels; see label_graph.hpp.")
         .def(nb::new_(&make_graph), nb::arg("n_states").noconvert(), nb::arg("edges").noconvert())
         .def_prop_ro("is_forest", [](const LabelGraph& graph) { return graph.is_forest; })

@@ -99,7 +99,7 @@ void def_predict_dense(nb::module_& module) {
 
 }  // namespace
 
-void init_leaf_rows(nb::module_& module) {
+void bind_leaf_rows(nb::module_& module) {
     nb::class_<LeafRows>(module, "LeafRows",
                          "Training rows of leaves and their sparse outputs, checked once.")
         .def(nb::init<Vector<int64_t>, Vector<int32_t>, Vector<double>, Vector<int64_t>,

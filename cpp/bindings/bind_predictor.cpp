@@ -88,7 +88,7 @@ void def_apply(nb::class_<Predictor>& cls) {
 
 }  // namespace
 
-void init_predictor(nb::module_& module) {
+void bind_predictor(nb::module_& module) {
     nb::class_<Predictor> cls(module, "Predictor",
                               "Checked trees, ready to send rows down; see predictor.hpp.");
     cls.def(nb::new_(&make_predictor), nb::arg("n_categories").noconvert(),

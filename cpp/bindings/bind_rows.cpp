@@ -84,7 +84,7 @@ void quantiles_of(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
 
 }  // namespace
 
-void init_rows(nb::module_& module) {
+void bind_rows(nb::module_& module) {
     module.def("average_rows", &average, nb::arg("leaves").noconvert(),
                nb::arg("leaf_offsets").noconvert(), nb::arg("leaf_rows").noconvert(),
                nb::arg("shares").noconvert(), nb::arg("values").noconvert(),

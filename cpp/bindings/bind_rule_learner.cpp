@@ -97,7 +97,7 @@ void sample(uint64_t seed, const Vector<int32_t>& rows, OutVector<int32_t> count
 
 }  // namespace
 
-void init_rule_learner(nb::module_& module) {
+void bind_rule_learner(nb::module_& module) {
     nb::class_<LearntRules>(module, "LearntRules", "Rules as they left the learner.")
         .def_prop_ro("n_rules", [](const LearntRules& l) { return l.rules.size(); })
         .def_prop_ro("n_conditions", &LearntRules::n_conditions)

@@ -146,7 +146,7 @@ void write_rows(const InducedRule& rule, OutVector<int32_t> rows) {
 
 }  // namespace
 
-void init_rules(nb::module_& module) {
+void bind_rules(nb::module_& module) {
     nb::class_<RuleParams>(module, "RuleParams", "Parameters of one rule.")
         .def(nb::init<>())
         .def_rw("l2_regularization", &RuleParams::l2_regularization)

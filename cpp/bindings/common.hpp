@@ -99,14 +99,17 @@ auto without_gil(Body&& body, const std::atomic<bool>* stop = nullptr) {
     }
 }
 
-void init_grower(nb::module_& module);
-void init_predictor(nb::module_& module);
-void init_binning(nb::module_& module);
-void init_rows(nb::module_& module);
-void init_leaf_rows(nb::module_& module);
-void init_graph(nb::module_& module);
-void init_boosting(nb::module_& module);
-void init_rules(nb::module_& module);
-void init_rule_learner(nb::module_& module);
+void bind_binned(nb::module_& module);
+void bind_channels(nb::module_& module);
+void bind_grower(nb::module_& module);
+void bind_leaves(nb::module_& module);
+void bind_predictor(nb::module_& module);
+void bind_binning(nb::module_& module);
+void bind_rows(nb::module_& module);
+void bind_leaf_rows(nb::module_& module);
+void bind_graph(nb::module_& module);
+void bind_boosting(nb::module_& module);
+void bind_rules(nb::module_& module);
+void bind_rule_learner(nb::module_& module);
 
 }  // namespace polyleaf::bindings

@@ -4,15 +4,18 @@
 
 NB_MODULE(_core, module) {
     module.doc() = "The compiled core of polyleaf: growing, leaf values, prediction and binning.";
-    polyleaf::bindings::init_grower(module);
-    polyleaf::bindings::init_predictor(module);
-    polyleaf::bindings::init_binning(module);
-    polyleaf::bindings::init_rows(module);
-    polyleaf::bindings::init_leaf_rows(module);
-    polyleaf::bindings::init_graph(module);
-    polyleaf::bindings::init_boosting(module);
-    polyleaf::bindings::init_rules(module);
-    polyleaf::bindings::init_rule_learner(module);
+    polyleaf::bindings::bind_binned(module);
+    polyleaf::bindings::bind_channels(module);
+    polyleaf::bindings::bind_grower(module);
+    polyleaf::bindings::bind_leaves(module);
+    polyleaf::bindings::bind_predictor(module);
+    polyleaf::bindings::bind_binning(module);
+    polyleaf::bindings::bind_rows(module);
+    polyleaf::bindings::bind_leaf_rows(module);
+    polyleaf::bindings::bind_graph(module);
+    polyleaf::bindings::bind_boosting(module);
+    polyleaf::bindings::bind_rules(module);
+    polyleaf::bindings::bind_rule_learner(module);
     module.def("instruction_set", &polyleaf::instruction_set,
                "Name of the instruction set whose kernels are in use.");
     module.def("use_instruction_set", &polyleaf::use_instruction_set, nb::arg("name"),

@@ -117,44 +117,49 @@ class LeafRows:
     ) -> None: ...
 
 def uses_row_orders(n_rows: int, n_channels: int) -> bool: ...
-def grow_dense(
+
+class Channels:
+    @staticmethod
+    def of_gradients(
+        values: NDArray[np.float32],
+        row_weights: NDArray[np.float32] | None = None,
+        entry_weights: NDArray[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_targets(
+        values: NDArray[np.float64],
+        columns: NDArray[np.int32],
+        shift: NDArray[np.float64],
+        factor: NDArray[np.float64],
+        row_weights: NDArray[np.float32] | None = None,
+        entry_weights: NDArray[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_scaled_targets(
+        values: NDArray[np.float32],
+        columns: NDArray[np.int32],
+        row_weights: NDArray[np.float32] | None = None,
+        entry_weights: NDArray[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_labels(
+        n_channels: int,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float32],
+        row_weights: NDArray[np.float32] | None = None,
+    ) -> Channels: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_channels(self) -> int: ...
+
+def grow_tree(
     binned: Binned,
-    gradient: NDArray[np.float32],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
+    channels: Channels,
     rows: NDArray[np.int32],
     params: GrowParams,
     orders: RowOrders | None = None,
-) -> GrownTree: ...
-def grow_targets(
-    binned: Binned,
-    values: NDArray[np.float64],
-    columns: NDArray[np.int32],
-    shift: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    params: GrowParams,
-) -> GrownTree: ...
-def grow_scaled(
-    binned: Binned,
-    values: NDArray[np.float32],
-    columns: NDArray[np.int32],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    params: GrowParams,
-) -> GrownTree: ...
-def grow_sparse(
-    binned: Binned,
-    n_channels: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
-    row_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    params: GrowParams,
 ) -> GrownTree: ...
 def leaf_means(
     values: NDArray[np.float64],

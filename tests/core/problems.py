@@ -70,33 +70,41 @@ class Problem:
         self, rows: NDArray[np.int32] | None = None, *, ordered: bool = False, **settings: Any
     ) -> Tree:
         """Grow with the core; `ordered`: on rows that come sorted by every feature."""
-        return read_tree(
-            _core.grow_dense(
-                self.core,
-                self.gradient,
-                self.row_weights,
-                self.entry_weights,
-                self.all_rows if rows is None else rows,
-                make_params(self.binned.n_features, **settings),
-                _core.RowOrders(self.core, 1) if ordered else None,
-            )
-        )
+        return self.grow_on(self.channels, rows, ordered=ordered, **settings)
 
     def grow_sparse(self, **settings: Any) -> Tree:
         """Grow with the core on the same channels, given as sparse labels."""
+        return self.grow_on(self.label_channels, **settings)
+
+    def grow_on(
+        self,
+        channels: _core.Channels,
+        rows: NDArray[np.int32] | None = None,
+        *,
+        ordered: bool = False,
+        **settings: Any,
+    ) -> Tree:
+        """Grow with the core on given channels."""
+        rows = self.all_rows if rows is None else rows
+        params = make_params(self.binned.n_features, **settings)
+        orders = _core.RowOrders(self.core, 1) if ordered else None
+        return read_tree(_core.grow_tree(self.core, channels, rows, params, orders))
+
+    @property
+    def channels(self) -> _core.Channels:
+        return _core.Channels.of_gradients(self.gradient, self.row_weights, self.entry_weights)
+
+    @property
+    def label_channels(self) -> _core.Channels:
+        """The same channels, given as sparse labels."""
         weights = np.ones(self.n_rows) if self.row_weights is None else self.row_weights
         labels = sparse.csr_array(self.gradient / weights[:, None].astype(np.float32))
-        return read_tree(
-            _core.grow_sparse(
-                self.core,
-                self.gradient.shape[1],
-                labels.indptr.astype(np.int64),
-                labels.indices.astype(np.int32),
-                labels.data.astype(np.float32),
-                self.row_weights,
-                self.all_rows,
-                make_params(self.binned.n_features, **settings),
-            )
+        return _core.Channels.of_labels(
+            self.gradient.shape[1],
+            labels.indptr.astype(np.int64),
+            labels.indices.astype(np.int32),
+            labels.data.astype(np.float32),
+            self.row_weights,
         )
 
 

@@ -1,5 +1,8 @@
 """The bindings refuse bad arguments and never crash the interpreter."""
 
+import weakref
+from copy import copy
+
 import numpy as np
 import pytest
 from core_tree import binned_arrays, make_params
@@ -119,12 +122,10 @@ def test_binned_refuses(problem, fault):
         _core.Binned(**arguments | {name: change(arguments)})
 
 
-def dense_arguments(problem):
+def growth_arguments(problem):
     return {
         "binned": problem.core,
-        "gradient": problem.gradient,
-        "row_weights": None,
-        "entry_weights": None,
+        "channels": problem.channels,
         "rows": problem.all_rows,
         "params": make_params(N_FEATURES),
     }
@@ -133,38 +134,172 @@ def dense_arguments(problem):
 ROW_WEIGHTS = np.ones(N_ROWS, np.float32)
 ENTRY_WEIGHTS = np.ones((N_ROWS, N_CHANNELS), np.float32)
 ROWS = np.arange(N_ROWS, dtype=np.int32)
-BAD_DENSE = {
-    "no binned": {"binned": None},
-    "no gradient": {"gradient": None},
-    "float64 gradient": {"gradient": np.zeros((N_ROWS, 3))},
-    "column-major gradient": {"gradient": np.zeros((N_ROWS, 3), np.float32, order="F")},
-    "gradient of one dimension": {"gradient": np.zeros(N_ROWS, np.float32)},
-    "a gradient row too few": {"gradient": np.zeros((N_ROWS - 1, 3), np.float32)},
-    "no channels": {"gradient": np.zeros((N_ROWS, 0), np.float32)},
-    "short row weights": {"row_weights": ROW_WEIGHTS[:-1]},
-    "zero row weight": {"row_weights": changed(ROW_WEIGHTS, 3, 0.0)},
-    "negative row weight": {"row_weights": changed(ROW_WEIGHTS, 3, -1.0)},
-    "NaN row weight": {"row_weights": changed(ROW_WEIGHTS, 3, np.nan)},
-    "float64 row weights": {"row_weights": ROW_WEIGHTS.astype(float)},
-    "both weights": {"row_weights": ROW_WEIGHTS, "entry_weights": ENTRY_WEIGHTS},
-    "narrow entry weights": {"entry_weights": np.ones((N_ROWS, 2), np.float32)},
-    "short entry weights": {"entry_weights": ENTRY_WEIGHTS[:-1]},
-    "no rows": {"rows": ROWS[:0]},
-    "row out of range": {"rows": changed(ROWS, 0, N_ROWS)},
-    "row out of range, weighted": {"rows": changed(ROWS, 0, N_ROWS), "row_weights": ROW_WEIGHTS},
-    "negative row": {"rows": changed(ROWS, 0, -1)},
-    "negative row, weighted": {"rows": changed(ROWS, 0, -1), "row_weights": ROW_WEIGHTS},
-    "int64 rows": {"rows": ROWS.astype(np.int64)},
-    "no params": {"params": None},
+VALUES = np.zeros((N_ROWS, N_CHANNELS), np.float32)
+
+
+def weighted(row_weights):
+    return _core.Channels.of_gradients(VALUES, row_weights)
+
+
+BAD_GROWTH = {
+    "no binned": lambda: {"binned": None},
+    "no channels": lambda: {"channels": None},
+    "channels of a row too few": lambda: {"channels": _core.Channels.of_gradients(VALUES[:-1])},
+    "zero row weight": lambda: {"channels": weighted(changed(ROW_WEIGHTS, 3, 0.0))},
+    "negative row weight": lambda: {"channels": weighted(changed(ROW_WEIGHTS, 3, -1.0))},
+    "NaN row weight": lambda: {"channels": weighted(changed(ROW_WEIGHTS, 3, np.nan))},
+    "no rows": lambda: {"rows": ROWS[:0]},
+    "row out of range": lambda: {"rows": changed(ROWS, 0, N_ROWS)},
+    "row out of range, weighted": lambda: {
+        "rows": changed(ROWS, 0, N_ROWS),
+        "channels": weighted(ROW_WEIGHTS),
+    },
+    "negative row": lambda: {"rows": changed(ROWS, 0, -1)},
+    "negative row, weighted": lambda: {
+        "rows": changed(ROWS, 0, -1),
+        "channels": weighted(ROW_WEIGHTS),
+    },
+    "int64 rows": lambda: {"rows": ROWS.astype(np.int64)},
+    "no params": lambda: {"params": None},
 }
 
 
-@pytest.mark.parametrize("fault", BAD_DENSE)
-def test_grow_dense_refuses(problem, fault):
-    arguments = dense_arguments(problem)
-    _core.grow_dense(**arguments)
+@pytest.mark.parametrize("fault", BAD_GROWTH)
+def test_grow_tree_refuses(problem, fault):
+    arguments = growth_arguments(problem)
+    _core.grow_tree(**arguments)
+    changes = BAD_GROWTH[fault]()
     with pytest.raises((TypeError, ValueError)):
-        _core.grow_dense(**arguments | BAD_DENSE[fault])
+        _core.grow_tree(**arguments | changes)
+
+
+def test_rows_without_weight_are_refused_only_where_a_tree_is_grown_on_them(problem):
+    channels = weighted(changed(ROW_WEIGHTS, 3, 0.0))
+    arguments = growth_arguments(problem) | {"channels": channels}
+    _core.grow_tree(**arguments | {"rows": np.delete(ROWS, 3)})
+    with pytest.raises(ValueError, match="the weight of every row in `rows` must be positive"):
+        _core.grow_tree(**arguments)
+
+
+def gradient_arguments():
+    return {"values": VALUES, "row_weights": None, "entry_weights": None}
+
+
+def target_arguments():
+    return {
+        "values": VALUES.astype(np.float64),
+        "columns": np.array([2, 0], np.int32),
+        "shift": np.zeros(2),
+        "factor": np.ones(2),
+        "row_weights": None,
+        "entry_weights": None,
+    }
+
+
+def scaled_arguments():
+    return {
+        "values": VALUES,
+        "columns": np.array([2, 0], np.int32),
+        "row_weights": None,
+        "entry_weights": None,
+    }
+
+
+def label_arguments():
+    return {
+        "n_channels": 5,
+        "indptr": np.arange(N_ROWS + 1, dtype=np.int64),
+        "indices": (np.arange(N_ROWS) % 5).astype(np.int32),
+        "data": np.ones(N_ROWS, np.float32),
+        "row_weights": None,
+    }
+
+
+CHANNEL_ARGUMENTS = {
+    "of_gradients": gradient_arguments,
+    "of_targets": target_arguments,
+    "of_scaled_targets": scaled_arguments,
+    "of_labels": label_arguments,
+}
+BAD_WEIGHTS = {
+    "short row weights": {"row_weights": ROW_WEIGHTS[:-1]},
+    "float64 row weights": {"row_weights": ROW_WEIGHTS.astype(float)},
+}
+BAD_ENTRY_WEIGHTS = {
+    "both weights": {"row_weights": ROW_WEIGHTS, "entry_weights": ENTRY_WEIGHTS},
+    "entry weights of another width": {"entry_weights": np.ones((N_ROWS, 7), np.float32)},
+    "short entry weights": {"entry_weights": ENTRY_WEIGHTS[:-1]},
+}
+BAD_COLUMNS = {
+    "no columns": {"columns": np.zeros(0, np.int32), "shift": np.zeros(0), "factor": np.zeros(0)},
+    "column out of range": {"columns": np.array([3, 0], np.int32)},
+    "negative column": {"columns": np.array([-1, 0], np.int32)},
+    "int64 columns": {"columns": np.array([2, 0])},
+}
+LABELS = label_arguments()
+BAD_CHANNELS = {
+    "of_gradients": BAD_WEIGHTS
+    | BAD_ENTRY_WEIGHTS
+    | {
+        "no values": {"values": None},
+        "float64 values": {"values": VALUES.astype(float)},
+        "column-major values": {"values": np.zeros(VALUES.shape, np.float32, order="F")},
+        "values of one dimension": {"values": VALUES[:, 0].copy()},
+        "no channels": {"values": VALUES[:, :0].copy()},
+    },
+    "of_targets": BAD_WEIGHTS
+    | BAD_ENTRY_WEIGHTS
+    | BAD_COLUMNS
+    | {
+        "float32 values": {"values": VALUES},
+        "short shift": {"shift": np.zeros(1)},
+        "long factor": {"factor": np.zeros(3)},
+        "no shift": {"shift": None},
+    },
+    "of_scaled_targets": BAD_WEIGHTS
+    | BAD_ENTRY_WEIGHTS
+    | {fault: {"columns": change["columns"]} for fault, change in BAD_COLUMNS.items()}
+    | {"float64 values": {"values": VALUES.astype(float)}},
+    "of_labels": BAD_WEIGHTS
+    | {
+        "no channels": {"n_channels": 0},
+        "too few channels": {"n_channels": 4},
+        "empty indptr": {"indptr": np.zeros(0, np.int64)},
+        "short indptr": {"indptr": LABELS["indptr"][:-1]},
+        "negative indptr": {"indptr": changed(LABELS["indptr"], 1, -1)},
+        "indptr past the end": {"indptr": changed(LABELS["indptr"], -1, 99)},
+        "falling indptr": {"indptr": changed(LABELS["indptr"], 5, 50)},
+        "int32 indptr": {"indptr": LABELS["indptr"].astype(np.int32)},
+        "negative index": {"indices": changed(LABELS["indices"], 0, -1)},
+        "index out of range": {"indices": changed(LABELS["indices"], 0, 5)},
+        "short data": {"data": LABELS["data"][:-1]},
+        "float64 data": {"data": LABELS["data"].astype(float)},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [(kind, fault) for kind in BAD_CHANNELS for fault in BAD_CHANNELS[kind]]
+)
+def test_channels_refuse(kind, fault):
+    make, arguments = getattr(_core.Channels, kind), CHANNEL_ARGUMENTS[kind]()
+    make(**arguments)
+    with pytest.raises((TypeError, ValueError)):
+        make(**arguments | BAD_CHANNELS[kind][fault])
+
+
+@pytest.mark.parametrize("kind", CHANNEL_ARGUMENTS)
+def test_channels_know_their_shape_and_hold_on_to_their_arrays(kind):
+    arguments = CHANNEL_ARGUMENTS[kind]() | {"row_weights": ROW_WEIGHTS}
+    arguments = {name: copy(argument) for name, argument in arguments.items()}
+    arrays = [weakref.ref(value) for value in arguments.values() if isinstance(value, np.ndarray)]
+    channels = getattr(_core.Channels, kind)(**arguments)
+    del arguments
+    n_channels = {"of_gradients": N_CHANNELS, "of_labels": 5}.get(kind, 2)
+    assert (channels.n_rows, channels.n_channels) == (N_ROWS, n_channels)
+    assert all(array() is not None for array in arrays)
+    del channels
+    assert all(array() is None for array in arrays)
 
 
 INFINITE = {
@@ -172,9 +307,9 @@ INFINITE = {
     "negative entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), -1.0)},
     "NaN entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), np.nan)},
     "infinite entry weight": {"entry_weights": changed(ENTRY_WEIGHTS, (3, 1), np.inf)},
-    "NaN gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), np.nan)},
-    "infinite gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), np.inf)},
-    "overflowing gradient": {"gradient": changed(ENTRY_WEIGHTS, (3, 1), 3e38)},
+    "NaN gradient": {"values": changed(ENTRY_WEIGHTS, (3, 1), np.nan)},
+    "infinite gradient": {"values": changed(ENTRY_WEIGHTS, (3, 1), np.inf)},
+    "overflowing gradient": {"values": changed(ENTRY_WEIGHTS, (3, 1), 3e38)},
 }
 
 
@@ -186,9 +321,10 @@ def test_numbers_that_are_not_finite_never_crash(problem, fault, random_cuts):
         params = make_params(
             N_FEATURES, random_cuts=random_cuts, l2_regularization=l2_regularization
         )
-        arguments = dense_arguments(problem) | {"params": params} | INFINITE[fault]
+        channels = _core.Channels.of_gradients(**{"values": problem.gradient} | INFINITE[fault])
+        arguments = growth_arguments(problem) | {"params": params, "channels": channels}
         try:
-            grown = _core.grow_dense(**arguments)
+            grown = _core.grow_tree(**arguments)
         except ValueError:
             continue
         rows = np.empty(grown.n_rows, np.int32)
@@ -220,7 +356,7 @@ BAD_PARAMS = [
 def test_growers_refuse_parameters_out_of_range(problem, name, value):
     params = make_params(N_FEATURES, **{name: value})
     with pytest.raises(ValueError, match=name):
-        _core.grow_dense(**dense_arguments(problem) | {"params": params})
+        _core.grow_tree(**growth_arguments(problem) | {"params": params})
 
 
 @pytest.mark.parametrize(
@@ -232,49 +368,8 @@ def test_parameters_of_the_wrong_type_are_refused(name, value):
         setattr(_core.GrowParams(), name, value)
 
 
-def sparse_arguments(problem):
-    return {
-        "binned": problem.core,
-        "n_channels": 5,
-        "indptr": np.arange(N_ROWS + 1, dtype=np.int64),
-        "indices": (np.arange(N_ROWS) % 5).astype(np.int32),
-        "data": np.ones(N_ROWS, np.float32),
-        "row_weights": None,
-        "rows": problem.all_rows,
-        "params": make_params(N_FEATURES),
-    }
-
-
-BAD_SPARSE = {
-    "no channels": lambda a: {"n_channels": 0},
-    "too few channels": lambda a: {"n_channels": 4},
-    "short indptr": lambda a: {"indptr": a["indptr"][:-1]},
-    "negative indptr": lambda a: {"indptr": changed(a["indptr"], 1, -1)},
-    "indptr past the end": lambda a: {"indptr": changed(a["indptr"], -1, 99)},
-    "falling indptr": lambda a: {"indptr": changed(a["indptr"], 5, 50)},
-    "int32 indptr": lambda a: {"indptr": a["indptr"].astype(np.int32)},
-    "negative index": lambda a: {"indices": changed(a["indices"], 0, -1)},
-    "index out of range": lambda a: {"indices": changed(a["indices"], 0, 5)},
-    "short data": lambda a: {"data": a["data"][:-1]},
-    "float64 data": lambda a: {"data": a["data"].astype(float)},
-    "short weights": lambda a: {"row_weights": ROW_WEIGHTS[:-1]},
-    "zero weight": lambda a: {"row_weights": changed(ROW_WEIGHTS, 3, 0.0)},
-    "NaN weight": lambda a: {"row_weights": changed(ROW_WEIGHTS, 3, np.nan)},
-    "row out of range": lambda a: {"rows": changed(ROWS, 0, N_ROWS)},
-    "no threads": lambda a: {"params": make_params(N_FEATURES, n_threads=0)},
-}
-
-
-@pytest.mark.parametrize("fault", BAD_SPARSE)
-def test_grow_sparse_refuses(problem, fault):
-    arguments = sparse_arguments(problem)
-    _core.grow_sparse(**arguments)
-    with pytest.raises((TypeError, ValueError)):
-        _core.grow_sparse(**arguments | BAD_SPARSE[fault](arguments))
-
-
 def test_grown_tree_refuses_arrays_that_do_not_fit(problem):
-    grown = _core.grow_dense(**dense_arguments(problem))
+    grown = _core.grow_tree(**growth_arguments(problem))
     read_only = np.empty(N_ROWS, np.int32)
     read_only.flags.writeable = False
     for rows in (np.empty(N_ROWS - 1, np.int32), np.empty(N_ROWS, np.int64), read_only):

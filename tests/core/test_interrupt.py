@@ -43,7 +43,7 @@ gradient = np.resize(some_rows, (n_rows, n_channels))
 rows = np.arange(n_rows, dtype=np.int32)
 print("growing", flush=True)
 try:
-    _core.grow_dense(binned, gradient, None, None, rows, params)
+    _core.grow_tree(binned, _core.Channels.of_gradients(gradient), rows, params)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 else:

@@ -34,12 +34,12 @@ def test_ordered_rows_are_split_at_the_best_places(n_channels, weights, missing)
 def test_the_work_of_a_tree_does_not_depend_on_threads(n_channels, settings):
     """What it costs steers `projections.Adaptive` and the race of views."""
     problem = numeric_problem(2_000, 9, n_channels, missing=True, seed=5)
-    arguments = problem.core, problem.gradient, None, None, problem.all_rows
+    arguments = problem.core, problem.channels, problem.all_rows
 
     def work(n_threads):
         params = make_params(problem.binned.n_features, n_threads=n_threads, **settings)
         orders = _core.RowOrders(problem.core, n_threads)
-        return _core.grow_dense(*arguments, params, orders).work
+        return _core.grow_tree(*arguments, params, orders).work
 
     assert work(1) == work(2) == work(5) > 0
 
@@ -156,6 +156,17 @@ def test_more_rows_than_a_list_can_name_do_without_orders():
 
 def test_orders_of_other_features_are_refused():
     problem, other = (numeric_problem(50, 3, 2, seed=seed) for seed in (7, 8))
-    arguments = (problem.core, problem.gradient, None, None, problem.all_rows)
+    arguments = (problem.core, problem.channels, problem.all_rows)
     with pytest.raises(ValueError, match="orders must be those of the binned features"):
-        _core.grow_dense(*arguments, make_params(3), _core.RowOrders(other.core, 1))
+        _core.grow_tree(*arguments, make_params(3), _core.RowOrders(other.core, 1))
+
+
+def test_orders_change_nothing_for_labels_and_find_the_same_gains_for_targets():
+    problem = numeric_problem(400, 5, 3, seed=9)
+    settings = {"max_depth": 5}
+    on_labels = [problem.grow_on(problem.label_channels, ordered=o, **settings) for o in (0, 1)]
+    assert_identical(*on_labels)
+    columns = np.arange(3, dtype=np.int32)
+    scaled = _core.Channels.of_scaled_targets(problem.gradient, columns)
+    tree = problem.grow_on(scaled, ordered=True, **settings)
+    assert_same_gains(tree, problem.grow(**settings))

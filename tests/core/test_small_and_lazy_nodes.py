@@ -108,19 +108,10 @@ def test_targets_scaled_as_they_are_read_equal_given_channels(n_rows, weights):
     shift, factor = rng.normal(size=3), rng.uniform(0.5, 2.0, 3)
     problem = make_problem(X, (values[:, columns] - shift) * factor, weights=weights)
     settings = {"min_samples_leaf": 20}
-    tree = read_tree(
-        _core.grow_targets(
-            problem.core,
-            values,
-            columns,
-            shift,
-            factor,
-            problem.row_weights,
-            problem.entry_weights,
-            problem.all_rows,
-            make_params(4, **settings),
-        )
+    channels = _core.Channels.of_targets(
+        values, columns, shift, factor, problem.row_weights, problem.entry_weights
     )
+    tree = problem.grow_on(channels, **settings)
     assert tree.n_nodes > 10
     assert_same_gains(tree, problem.grow(**settings))
 
@@ -133,17 +124,10 @@ def test_scaled_targets_that_trees_share_equal_given_channels(columns, weights):
     values = make_values(X, 18, 2).astype(np.float32)
     problem = make_problem(X, values[:, columns], weights=weights)
     settings = {"min_samples_leaf": 20, "max_features": 2}
-    tree = read_tree(
-        _core.grow_scaled(
-            problem.core,
-            values,
-            np.array(columns, np.int32),
-            problem.row_weights,
-            problem.entry_weights,
-            problem.all_rows,
-            make_params(4, **settings),
-        )
+    channels = _core.Channels.of_scaled_targets(
+        values, np.array(columns, np.int32), problem.row_weights, problem.entry_weights
     )
+    tree = problem.grow_on(channels, **settings)
     assert tree.n_nodes > 10
     assert_same_gains(tree, problem.grow(**settings))
 
@@ -153,14 +137,8 @@ def test_splits_alone_are_those_of_all_nodes(settings):
     rng = np.random.default_rng(8)
     X = rng.normal(size=(300, 5))
     problem = make_problem(X, make_values(X, 3, 2))
-    grown = _core.grow_dense(
-        problem.core,
-        problem.gradient,
-        problem.row_weights,
-        problem.entry_weights,
-        problem.all_rows,
-        make_params(5, **settings),
-    )
+    params = make_params(5, **settings)
+    grown = _core.grow_tree(problem.core, problem.channels, problem.all_rows, params)
     tree = read_tree(grown)
     names = ("feature", "threshold", "right", "missing_left", "category_offset")
     nodes = {name: np.empty_like(getattr(tree, name)) for name in names}

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.kernel
 
 
 def grow(problem, params):
-    return _core.grow_dense(
-        problem.core, problem.gradient, None, None, problem.all_rows, params
-    ).n_nodes
+    return _core.grow_tree(problem.core, problem.channels, problem.all_rows, params).n_nodes
 
 
 @pytest.fixture
@@ -47,7 +45,8 @@ def long_arguments():
     )
     some_rows = rng.standard_normal((997, n_channels), dtype=np.float32)
     gradient = np.resize(some_rows, (n_rows, n_channels))
-    return binned, gradient, None, None, np.arange(n_rows, dtype=np.int32)
+    channels = _core.Channels.of_gradients(gradient)
+    return binned, channels, np.arange(n_rows, dtype=np.int32)
 
 
 def test_a_flag_that_is_not_set_changes_nothing(problem):
@@ -65,7 +64,7 @@ def test_a_flag_that_is_set_ends_the_growth(long_arguments, n_threads):
     params.stop.set()
     assert params.stop.is_set
     with pytest.raises(KeyboardInterrupt):
-        _core.grow_dense(*long_arguments, params)
+        _core.grow_tree(*long_arguments, params)
 
 
 def test_a_flag_set_meanwhile_ends_the_growth_in_another_thread(long_arguments):
@@ -76,7 +75,7 @@ def test_a_flag_set_meanwhile_ends_the_growth_in_another_thread(long_arguments):
         params.stop = flag
         started.set()
         try:
-            _core.grow_dense(*long_arguments, params)
+            _core.grow_tree(*long_arguments, params)
         except KeyboardInterrupt:
             outcomes.append("stopped")
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf import _core
 from polyleaf.projections import ProjectionContext, View
 from polyleaf.training.moments import Moments, channel_moments, row_blocks
 
@@ -98,6 +100,28 @@ class Channels:
         if isinstance(self.source, TargetColumns | ScaledColumns):
             return self.source.columns.size
         return int(self.source.shape[1])
+
+    @cached_property
+    def core(self) -> _core.Channels:
+        """The same for the core, which holds on to the arrays and has checked them."""
+        source, by_row, by_entry = self.source, self.row_weights, self.entry_weights
+        if isinstance(source, TargetColumns):
+            return _core.Channels.of_targets(
+                source.values, source.columns, source.shift, source.factor, by_row, by_entry
+            )
+        if isinstance(source, ScaledColumns):
+            return _core.Channels.of_scaled_targets(
+                source.values, source.columns, by_row, by_entry
+            )
+        if isinstance(source, np.ndarray):
+            return _core.Channels.of_gradients(source, by_row, by_entry)
+        return _core.Channels.of_labels(
+            int(source.shape[1]),
+            source.indptr.astype(np.int64, copy=False),
+            source.indices.astype(np.int32, copy=False),
+            source.data,
+            by_row,
+        )
 
 
 def output_scaling(data: TrainingData, normalize: bool) -> Scaling:

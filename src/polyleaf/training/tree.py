@@ -23,9 +23,7 @@ from polyleaf.model import (
 from polyleaf.projections import View
 from polyleaf.training.channels import (
     Channels,
-    ScaledColumns,
     Scaling,
-    TargetColumns,
     make_channels,
     make_context,
     output_scaling,
@@ -128,7 +126,7 @@ def grow_on_channels(
 ) -> Grown:
     """Grow the splits on given channels."""
     used = data.weighted_rows if rows is None else rows
-    grown = _grow(data.binned, channels, used, params, None)
+    grown = _core.grow_tree(data.binned, channels.core, used, params)
     structure, ordered = _structure_of(grown, data, scaling)
     return Grown(structure, ordered, grown.work)
 
@@ -188,7 +186,7 @@ def grow_splits(
     orders: _core.RowOrders | None = None,
 ) -> GrownSplits:
     """Grow a tree without statistics; `orders` of the features save sorting dense ones."""
-    grown = _grow(data.binned, channels, rows, params, orders)
+    grown = _core.grow_tree(data.binned, channels.core, rows, params, orders)
     nodes = _node_arrays(grown, SPLIT_ARRAYS)
     leaf_offsets = np.empty((grown.n_nodes + 1) // 2 + 1, np.int64)
     feature_gains = np.empty(data.features.n_features)
@@ -238,52 +236,6 @@ def grow_params(
     params.double_precision = settings.exact
     params.seed = int(rng.integers(2**63))
     return params
-
-
-def _grow(
-    binned: _core.Binned,
-    channels: Channels,
-    rows: NDArray[np.int32],
-    params: _core.GrowParams,
-    orders: _core.RowOrders | None,
-) -> _core.GrownTree:
-    source, row_weights = channels.source, channels.row_weights
-    if isinstance(source, TargetColumns):
-        return _core.grow_targets(
-            binned,
-            source.values,
-            source.columns,
-            source.shift,
-            source.factor,
-            row_weights,
-            channels.entry_weights,
-            rows,
-            params,
-        )
-    if isinstance(source, ScaledColumns):
-        return _core.grow_scaled(
-            binned,
-            source.values,
-            source.columns,
-            row_weights,
-            channels.entry_weights,
-            rows,
-            params,
-        )
-    if isinstance(source, np.ndarray):
-        return _core.grow_dense(
-            binned, source, row_weights, channels.entry_weights, rows, params, orders
-        )
-    return _core.grow_sparse(
-        binned,
-        int(source.shape[1]),
-        source.indptr.astype(np.int64, copy=False),
-        source.indices.astype(np.int32, copy=False),
-        source.data,
-        row_weights,
-        rows,
-        params,
-    )
 
 
 def _structure_of(
