@@ -1,31 +1,11 @@
 #include "bin/row_orders.hpp"
 
-#include "grow/list_search.hpp"
 #include "kernels/kernels.hpp"
 
 namespace polyleaf {
 
-namespace {
-
-// A block of channels up to this size is read in any order without much waiting.
-constexpr int64_t kMostBlockBytes = int64_t{1} << 20;
-// More blocks than this are read faster row by row, for a histogram.
-constexpr int64_t kMostListBlocks = 2;
-
-}  // namespace
-
 bool can_order_rows(const BinnedView& binned) {
     return binned.codes_u8 && binned.n_rows <= kMostOrderedRows;
-}
-
-bool uses_whole_orders(int64_t n_rows, int32_t n_channels) {
-    const int64_t lanes = block_lanes(n_channels);
-    return n_channels <= kMostListBlocks * lanes &&
-           n_rows * lanes * int64_t{sizeof(float)} <= kMostBlockBytes;
-}
-
-bool uses_row_orders(int64_t n_rows, int32_t n_channels) {
-    return n_rows <= kMaxListRows || uses_whole_orders(n_rows, n_channels);
 }
 
 std::vector<uint32_t> order_rows(const BinnedView& binned, ThreadTeam& team) {

@@ -37,24 +37,24 @@ void FeatureSearch::search_sparse(const SearchNode& node, int32_t feature, uint6
 
 void FeatureSearch::search(const SearchNode& node, int32_t feature, uint64_t rank, Split& best) {
     if (column_.n_distinct() == 0) return;
+    // The plan sends a feature here to be walked, wherever the node stands.
+    NodeQuestion question;
+    question.n_rows = node.range.size();
+    question.n_categories = static_cast<int64_t>(column_.n_distinct());
+    const Finder finder = workspace_.plan.finder(NodeKind::remaining,
+                                                 workspace_.binned.is_categorical[feature]
+                                                     ? FeatureKind::category
+                                                     : FeatureKind::sparse_numeric,
+                                                 question);
+    used.add(finder);
     search_missing(node, feature, rank, best);
     if (column_.n_distinct() < 2) return;
-    const bool categorical = workspace_.binned.is_categorical[feature];
-    if (workspace_.params.random_cuts) {
-        if (categorical)
-            search_random_subset(node, feature, rank, best);
-        else
-            search_random_cut(node, feature, rank, best);
-        return;
-    }
-    // Sorting by the mean is optimal for one channel; for several the subset is grown greedily,
-    // unless there are so many categories that a sort along their main axis has to do.
-    if (categorical && workspace_.channels.n_channels > 1 && !workspace_.channels.is_sparse() &&
-        column_.n_distinct() <= kMaxGreedyCategories) {
-        search_greedy_subset(node, feature, rank, best);
-        return;
-    }
-    if (categorical) order_categories(node);
+    if (finder == Finder::walk_cut) return search_random_cut(node, feature, rank, best);
+    if (finder == Finder::random_categories)
+        return search_random_subset(node, feature, rank, best);
+    if (finder == Finder::greedy_categories)
+        return search_greedy_subset(node, feature, rank, best);
+    if (finder == Finder::ordered_categories) order_categories(node);
     search_ordered(node, feature, rank, best);
 }
 
@@ -239,7 +239,7 @@ void FeatureSearch::walk_norms(const SearchNode& node, const uint32_t* order, co
     task.partial = partial_.data();
     task.norms = norms_.data();
     work += (uint64_t{ends[n_groups - 1]} + task.n_initial) * workspace_.channels.n_channels;
-    const bool exact = workspace_.params.double_precision || workspace_.is_incremental;
+    const bool exact = workspace_.params.double_precision || workspace_.plan.is_incremental;
     if (!workspace_.per_channel()) {
         (exact ? kernels_.walk_double : kernels_.walk)(task);
         return;
@@ -306,7 +306,7 @@ FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_
     for (size_t i = 0; i < n; ++i) {
         const int64_t at = node.range.begin + rows[i];
         side.product +=
-            workspace_.is_incremental
+            workspace_.plan.is_incremental
                 ? workspace_.product_of(at, node.store, *node.totals, node.label_totals)
                 : workspace_.products[at];
     }

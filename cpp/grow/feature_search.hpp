@@ -23,9 +23,6 @@ struct SearchNode {
     const FlagSums* listed = nullptr;      // null: features of two values are collected
 };
 
-// More categories than this in a node are ordered along their main axis instead of one by one.
-constexpr size_t kMaxGreedyCategories = 64;
-
 // One thread's search; owns all scratch memory.
 class FeatureSearch {
   public:
@@ -37,6 +34,7 @@ class FeatureSearch {
                        const SparseEntries& entries, Split& best);
 
     uint64_t work = 0;               // (row, feature, channel) triples that were added up
+    FinderSet used;                  // of the node at hand
     std::vector<double> label_sums;  // zeros (n_channels,); sparse labels only
 
   private:

@@ -10,7 +10,7 @@
 
 namespace polyleaf {
 
-// One thread's search, where sums are in double precision (Workspace::is_incremental).
+// One thread's search, where sums are in double precision (SearchPlan::is_incremental).
 class FlagSearch {
   public:
     explicit FlagSearch(Workspace& workspace)

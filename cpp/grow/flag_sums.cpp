@@ -8,35 +8,11 @@ namespace polyleaf {
 
 namespace {
 
-// Fewer entries per feature are collected more quickly than all features are cleared and scored.
-constexpr double kMinEntriesPerSlot = 0.25;
 // A thread adds up at least so many rows at a time; chunks are few enough for their sums to take
 // little memory.
 constexpr int64_t kChunkRows = 2048, kMostChunks = 16;
-constexpr size_t kMostBytes = size_t{64} << 20;
 
 }  // namespace
-
-bool FlagSums::are_possible(const Workspace& workspace) {
-    const BinnedView& binned = workspace.binned;
-    if (workspace.channels.is_sparse() || workspace.n_blocks != 1 || binned.n_sparse == 0 ||
-        workspace.params.max_features < binned.n_features || bytes(workspace) > kMostBytes)
-        return false;
-    return std::all_of(binned.sparse_features, binned.sparse_features + binned.n_sparse,
-                       [&](int32_t feature) { return binned.is_two_valued[feature]; });
-}
-
-bool FlagSums::are_worthwhile(const Workspace& workspace, int64_t n_rows) {
-    const BinnedView& binned = workspace.binned;
-    const double entries_per_row =
-        static_cast<double>(binned.sparse_indptr[binned.n_rows]) / binned.n_rows;
-    return entries_per_row * n_rows >= kMinEntriesPerSlot * binned.n_sparse;
-}
-
-size_t FlagSums::bytes(const Workspace& workspace) {
-    return static_cast<size_t>(workspace.binned.n_sparse) *
-           ((workspace.lanes + 1) * sizeof(double) + sizeof(int32_t));
-}
 
 FlagSums::FlagSums(const Workspace& workspace)
     : workspace_(&workspace),
@@ -77,8 +53,9 @@ void FlagSums::subtract(const FlagSums& other) {
 
 FlagSums listed_sums(const Workspace& workspace, const NodeRange& range, const float* gradient,
                      ThreadTeam* team) {
-    const int64_t most = std::min<int64_t>(
-        kMostChunks, kMostBytes / std::max<size_t>(1, FlagSums::bytes(workspace)));
+    const size_t bytes = flag_sums_bytes(workspace.binned.n_sparse, workspace.channels.n_channels);
+    const int64_t most =
+        std::min<int64_t>(kMostChunks, kMostFlagSumsBytes / std::max<size_t>(1, bytes));
     const int64_t n_chunks =
         team ? std::clamp<int64_t>(range.size() / kChunkRows, 1, std::max<int64_t>(1, most)) : 1;
     std::vector<FlagSums> parts(n_chunks, FlagSums(workspace));

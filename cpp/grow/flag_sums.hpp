@@ -14,12 +14,6 @@ namespace polyleaf {
 // parent's less its sibling's.
 class FlagSums {
   public:
-    // Whether nodes may have them: all sparse features have two values, and all are searched.
-    static bool are_possible(const Workspace& workspace);
-    // Whether so many rows are worth a place for every feature.
-    static bool are_worthwhile(const Workspace& workspace, int64_t n_rows);
-    static size_t bytes(const Workspace& workspace);
-
     explicit FlagSums(const Workspace& workspace);
 
     // Adds rows, whose channels lie at `gradient` one after the other.

@@ -238,6 +238,8 @@ class Grower {
     GrownTree assemble() {
         GrownTree tree = number_nodes();
         search_.finish_cuts(tree.nodes);
+        tree.plan = workspace_.plan;
+        tree.finder_counts = search_.finder_counts();
         return tree;
     }
 

@@ -6,6 +6,7 @@
 
 #include "base/data.hpp"
 #include "base/parallel.hpp"
+#include "grow/plan.hpp"
 
 namespace polyleaf {
 
@@ -42,6 +43,8 @@ struct GrownTree {
     std::vector<uint32_t> category_words;  // bit c of a split's words: category c goes left
     std::vector<int32_t> rows;             // training rows, leaf after leaf
     uint64_t work = 0;                     // (row, feature, channel) triples that were added up
+    SearchPlan plan;                       // by which its nodes were searched
+    FinderCounts finder_counts;            // how many of them each finder served
 
     // One more than the last feature of a split.
     int32_t n_features() const;

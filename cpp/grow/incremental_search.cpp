@@ -11,8 +11,6 @@ namespace {
 
 // Features with two values that are searched at a time.
 constexpr int64_t kPieceFeatures = 64;
-// What the sums of all nodes that wait may take.
-constexpr size_t kMostListedBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -21,12 +19,10 @@ IncrementalSearch::Thread::Thread(Workspace& workspace)
       flag_search(workspace),
       entries(workspace),
       label_totals(workspace),
-      draw(workspace.params.max_features < workspace.binned.n_features
-               ? workspace.binned.n_features
-               : 0) {}
+      draw(workspace.plan.draws_features ? workspace.binned.n_features : 0) {}
 
 IncrementalSearch::IncrementalSearch(Workspace& workspace, ThreadTeam& team)
-    : workspace_(workspace), team_(team), can_list_sums_(FlagSums::are_possible(workspace)) {
+    : workspace_(workspace), team_(team) {
     for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(workspace));
 }
 
@@ -87,8 +83,7 @@ void IncrementalSearch::summarise_children(const NodeRange& parent, NodeTotals& 
 void IncrementalSearch::add_candidate(int32_t feature, uint64_t rank, Thread& thread) {
     const int32_t home = workspace_.feature_home[feature];
     if (home < 0) thread.slots.push_back(~home);
-    const bool is_two_valued = home < 0 && workspace_.binned.is_two_valued[feature];
-    (is_two_valued ? thread.two_valued : thread.others).add(feature, rank);
+    (is_flag(feature) ? thread.flags : thread.others).add(feature, rank);
 }
 
 void IncrementalSearch::draw_candidates(const SearchNode& node, Thread& thread) {
@@ -100,11 +95,11 @@ void IncrementalSearch::draw_candidates(const SearchNode& node, Thread& thread) 
 }
 
 SearchNode IncrementalSearch::prepare(const SearchNode& node, Thread& thread) {
-    thread.two_valued.clear();
+    thread.flags.clear();
     thread.others.clear();
     thread.slots.clear();
     const BinnedView& binned = workspace_.binned;
-    if (draws_features()) {
+    if (workspace_.plan.draws_features) {
         draw_candidates(node, thread);
         if (!thread.slots.empty()) thread.entries.collect(node.range, &thread.slots);
     } else {
@@ -134,7 +129,7 @@ void IncrementalSearch::search_other(const SearchNode& node, int32_t feature, ui
 }
 
 int64_t IncrementalSearch::n_pieces(const Thread& caller) const {
-    return (caller.two_valued.size() + kPieceFeatures - 1) / kPieceFeatures + caller.others.size();
+    return (caller.flags.size() + kPieceFeatures - 1) / kPieceFeatures + caller.others.size();
 }
 
 void IncrementalSearch::search_piece(const SearchNode& node, const Thread& caller, int64_t piece,
@@ -145,18 +140,11 @@ void IncrementalSearch::search_piece(const SearchNode& node, const Thread& calle
         return;
     }
     const int64_t begin = (piece - caller.others.size()) * kPieceFeatures;
-    thread.flag_search.search(node, caller.two_valued.features.data() + begin,
-                              caller.two_valued.ranks.data() + begin,
-                              std::min(kPieceFeatures, caller.two_valued.size() - begin),
+    thread.used.add(Finder::flags);
+    thread.flag_search.search(node, caller.flags.features.data() + begin,
+                              caller.flags.ranks.data() + begin,
+                              std::min(kPieceFeatures, caller.flags.size() - begin),
                               caller.entries, thread.features.label_sums, best);
-}
-
-bool IncrementalSearch::uses_listed_sums(int64_t n_rows) const {
-    return can_list_sums_ && FlagSums::are_worthwhile(workspace_, n_rows);
-}
-
-bool IncrementalSearch::keeps_listed_sums(int64_t n_rows, int64_t n_leaves) const {
-    return uses_listed_sums(n_rows) && n_leaves * FlagSums::bytes(workspace_) <= kMostListedBytes;
 }
 
 std::unique_ptr<FlagSums> IncrementalSearch::listed_sums_of(const NodeRange& range,
@@ -169,19 +157,20 @@ Split IncrementalSearch::find(const SearchNode& given, int id) {
     Thread& thread = *threads_[id];
     SearchNode wanted = given;
     std::optional<FlagSums> own;
-    if (uses_listed_sums(given.range.size())) {
+    if (uses_flag_sums(NodeKind::subtree, given.range.size())) {
         const Blocks gradient = workspace_.gradient_blocks(*given.store, given.range);
         own.emplace(listed_sums(workspace_, given.range, gradient.data, nullptr));
         wanted.listed = &*own;
     }
     const SearchNode node = prepare(wanted, thread);
     Split best = new_split();
-    if (node.listed) thread.flag_search.search_listed(node, best);
+    if (node.listed) search_listed(node, thread, best);
     for (int64_t piece = 0; piece < n_pieces(thread); ++piece) {
         if (node.range.size() >= kAddsPerCheck) workspace_.interrupt.check();
         search_piece(node, thread, piece, thread, best);
     }
-    if (!best.found() && draws_features()) search_remaining(node, thread, best);
+    if (!best.found() && workspace_.plan.draws_features) search_remaining(node, thread, best);
+    count_node(thread);
     return best;
 }
 
@@ -189,7 +178,7 @@ Split IncrementalSearch::find_with_team(const SearchNode& given) {
     Thread& caller = *threads_[0];
     SearchNode wanted = given;
     std::unique_ptr<FlagSums> own;
-    if (!given.listed && uses_listed_sums(given.range.size())) {
+    if (!given.listed && uses_flag_sums(NodeKind::large, given.range.size())) {
         own = listed_sums_of(given.range, *given.store);
         wanted.listed = own.get();
     }
@@ -199,11 +188,24 @@ Split IncrementalSearch::find_with_team(const SearchNode& given) {
         search_piece(node, caller, piece, *threads_[id], bests[id]);
     });
     Split best = new_split();
-    if (node.listed) caller.flag_search.search_listed(node, best);
+    if (node.listed) search_listed(node, caller, best);
     for (Split& candidate : bests)
         if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
-    if (!best.found() && draws_features()) search_remaining(node, caller, best);
+    if (!best.found() && workspace_.plan.draws_features) search_remaining(node, caller, best);
+    for (auto& thread : threads_) caller.used.add(thread->used.take());
+    for (auto& thread : threads_) caller.used.add(thread->features.used.take());
+    count_node(caller);
     return best;
+}
+
+void IncrementalSearch::search_listed(const SearchNode& node, Thread& thread, Split& best) {
+    thread.flag_search.search_listed(node, best);
+    thread.used.add(Finder::flag_sums);
+}
+
+void IncrementalSearch::count_node(Thread& thread) {
+    thread.used.add(thread.features.used.take());
+    thread.counts.add(thread.used.take());
 }
 
 // None of the drawn features can split the node: the others are tried in random order until one
@@ -226,12 +228,13 @@ void IncrementalSearch::search_remaining(const SearchNode& node, Thread& thread,
         std::iter_swap(std::min_element(waiting.begin(), waiting.end()), waiting.end() - 1);
         const auto [rank, feature] = waiting.back();
         waiting.pop_back();
-        const int32_t home = workspace_.feature_home[feature];
-        if (home < 0 && binned.is_two_valued[feature])
+        if (is_flag(feature)) {
+            thread.used.add(Finder::flags);
             thread.flag_search.search(node, &feature, &rank, 1, thread.entries,
                                       thread.features.label_sums, best);
-        else
+        } else {
             search_other(node, feature, rank, thread.entries, thread, best);
+        }
     }
 }
 
@@ -277,6 +280,12 @@ void IncrementalSearch::forget(int id) {
 uint64_t IncrementalSearch::work() const {
     uint64_t total = 0;
     for (const auto& thread : threads_) total += thread->features.work + thread->flag_search.work;
+    return total;
+}
+
+FinderCounts IncrementalSearch::finder_counts() const {
+    FinderCounts total;
+    for (const auto& thread : threads_) total.add(thread->counts);
     return total;
 }
 

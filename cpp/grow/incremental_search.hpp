@@ -34,9 +34,7 @@ class IncrementalSearch {
     Split find(const SearchNode& node, int thread);
     Split find_with_team(const SearchNode& node);
 
-    // Whether a node of this size keeps the sums of its features for its children, where a tree
-    // has this many leaves; and those sums, by all threads.
-    bool keeps_listed_sums(int64_t n_rows, int64_t n_leaves) const;
+    // The sums of a node's flags, by all threads.
     std::unique_ptr<FlagSums> listed_sums_of(const NodeRange& range, ChannelStore& store) const;
 
     int64_t partition(const NodeRange& range, const Split& split, ChannelStore* store, int thread);
@@ -44,6 +42,7 @@ class IncrementalSearch {
     // Between nodes of different subtrees, whose rows other threads may move.
     void forget(int thread);
     uint64_t work() const;
+    FinderCounts finder_counts() const;
 
   private:
     struct Candidates {
@@ -65,17 +64,19 @@ class IncrementalSearch {
         FlagSearch flag_search;
         SparseEntries entries;
         LabelTotals label_totals;
-        Candidates two_valued, others;
+        Candidates flags, others;
         std::vector<int32_t> slots;
         FeatureDraw draw;
         std::vector<std::pair<uint64_t, int32_t>> waiting;  // rank, feature
         std::vector<double> sums;                           // of the smaller child's channels
         std::vector<uint32_t> movers;
         PartitionScratch partition;
+        FinderSet used;  // of the node at hand, beside those of `features`
+        FinderCounts counts;
     };
 
-    bool draws_features() const {
-        return workspace_.params.max_features < workspace_.binned.n_features;
+    bool is_flag(int32_t feature) const {
+        return workspace_.feature_home[feature] < 0 && workspace_.binned.is_two_valued[feature];
     }
     Split new_split() const {
         Split split;
@@ -84,7 +85,9 @@ class IncrementalSearch {
     }
     // Chooses the candidates and collects their entries; returns the node, ready for them.
     SearchNode prepare(const SearchNode& node, Thread& thread);
-    bool uses_listed_sums(int64_t n_rows) const;
+    bool uses_flag_sums(NodeKind kind, int64_t n_rows) const {
+        return workspace_.plan.finder(kind, FeatureKind::flag, n_rows) == Finder::flag_sums;
+    }
     void draw_candidates(const SearchNode& node, Thread& thread);
     void add_candidate(int32_t feature, uint64_t rank, Thread& thread);
     void search_other(const SearchNode& node, int32_t feature, uint64_t rank,
@@ -94,13 +97,15 @@ class IncrementalSearch {
     void search_piece(const SearchNode& node, const Thread& caller, int64_t piece, Thread& thread,
                       Split& best);
     void search_remaining(const SearchNode& node, Thread& thread, Split& best);
+    void search_listed(const SearchNode& node, Thread& thread, Split& best);
+    // Takes note of the finders that served a node.
+    void count_node(Thread& thread);
     // Rows of the smaller child, by their places in the node; true if it is the left one.
     bool list_movers(const NodeRange& range, const Split& split, Thread& thread);
 
     Workspace& workspace_;
     ThreadTeam& team_;
     std::vector<std::unique_ptr<Thread>> threads_;
-    const bool can_list_sums_;
 };
 
 }  // namespace polyleaf

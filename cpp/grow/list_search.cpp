@@ -58,10 +58,14 @@ void sort_entries_of_tile(const Workspace& workspace, const Kernels& kernels,
 ListSearch::ListSearch(Workspace& workspace)
     : workspace_(workspace), kernels_(kernels_for(workspace.lanes)), subset_gains_(workspace) {}
 
-void ListSearch::start(const SearchNode& node, size_t n_features) {
+void ListSearch::start(const SearchNode& node, NodeKind kind, size_t n_features) {
     const int64_t n = node.range.size();
-    is_tiny_ = SubsetGains::is_worthwhile(n, n_features);
+    NodeQuestion question;
+    question.n_rows = n;
+    question.n_lists = static_cast<int64_t>(n_features);
+    is_tiny_ = workspace_.plan.finder(kind, FeatureKind::list, question) == Finder::list_table;
     if (is_tiny_) {
+        used.add(Finder::list_table);
         subset_gains_.tabulate(node);
         return;
     }
@@ -153,7 +157,7 @@ void ListSearch::search_all(const SearchNode& node, const int32_t* features, con
     // More blocks give the adder enough to do by themselves. Pairs are the same whether one thread
     // searches all lists or several some of them: alone, a list is rounded otherwise.
     static_assert(kMostLists == 2, "lists are searched in pairs");
-    const bool pairs = workspace_.n_blocks <= 2;
+    const bool pairs = workspace_.plan.holds(When::few_blocks);
     auto list = [&](size_t i) { return entries + i * stride; };
     // How many pairs of plain lists of short groups come next, one after the other.
     auto count_pairs = [&](size_t i) {
@@ -188,14 +192,14 @@ bool ListSearch::is_long(const SearchNode& node, const uint32_t* entries) const 
     const uint32_t* const missing =
         std::lower_bound(entries, end, list_entry(kMissingEntryCode, 0));
     const int64_t n_codes = int64_t{list_code(missing[-1])} - list_code(entries[0]) + 1;
-    return missing - entries >= kLongGroupOfBlock * n_codes;
+    return missing - entries >= kLongGroup * n_codes;
 }
 
 bool ListSearch::is_grouped(const SearchNode& node, const uint32_t* entries) const {
     const int64_t n = node.range.size();
     const uint32_t first = list_code(entries[0]), last = list_code(entries[n - 1]);
     const int64_t n_codes = int64_t{last} - first + 1;
-    return first != last && (last == kMissingEntryCode || n >= kLongGroupOfBlock * n_codes);
+    return first != last && groups_pay(n, n_codes, last == kMissingEntryCode);
 }
 
 void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_t* features,
@@ -222,6 +226,7 @@ void ListSearch::search_groups(const SearchNode& node, int n_lists, const int32_
         walk.n_entries = std::max(walk.n_entries, std::min<int64_t>(n - 1, missing - first));
     }
     kernels_.walk_groups(walk);
+    used.add(Finder::list_groups);
     for (int list = 0; list < n_lists; ++list) {
         const int64_t n_missing = walk.n_missing[list], n_cuts = walk.n_cuts[list];
         const ListPass pass{walk.entries[list], n - n_missing, n_missing, false};
@@ -256,6 +261,7 @@ void ListSearch::search_pairs(const SearchNode& node, int n_pairs, const int32_t
         walk.norms[k] = norms_[k].data();
     }
     kernels_.walk_pairs(walk);
+    used.add(Finder::list_pairs);
     work_ += 2 * n_pairs * static_cast<uint64_t>(n - 1) * workspace_.channels.n_channels;
     for (int k = 0; k < 2 * n_pairs; ++k) {
         walk.cuts[k].norms = norms_[k].data();
@@ -275,6 +281,7 @@ void ListSearch::search_pass(const SearchNode& node, int32_t feature, uint64_t r
     if (walk.n_entries < 1) return;
     work_ += static_cast<uint64_t>(walk.n_entries) * workspace_.channels.n_channels;
     kernels_.walk_list(walk);
+    used.add(Finder::list_rows);
     choose(node, feature, rank, pass, norms_[0].data(), best);
 }
 

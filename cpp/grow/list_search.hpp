@@ -9,8 +9,6 @@
 
 namespace polyleaf {
 
-// Larger subtrees do better with histograms, unless their rows come sorted.
-constexpr int64_t kMaxListRows = 4096;
 static_assert(kMostOrderedRows <= kRightChild, "a move holds a place and a side");
 
 // One pass over a list: its values in order, then its missing rows, which go to one of the sides.
@@ -31,7 +29,7 @@ class ListSearch {
     explicit ListSearch(Workspace& workspace);
 
     // Prepares for the features of a node with centred channels; n_features: how many will come.
-    void start(const SearchNode& node, size_t n_features);
+    void start(const SearchNode& node, NodeKind kind, size_t n_features);
     // entries: the node's rows in the order of the feature, with room to read ahead.
     void search(const SearchNode& node, int32_t feature, uint64_t rank, const uint32_t* entries,
                 Split& best);
@@ -42,6 +40,7 @@ class ListSearch {
     const uint32_t* sort(const NodeRange& range, int32_t feature);
 
     uint64_t work() const { return work_ + subset_gains_.work; }
+    FinderSet used;  // of the node at hand
 
   private:
     // Plain lists, without long groups.
@@ -53,9 +52,7 @@ class ListSearch {
     bool is_plain(const SearchNode& node, const uint32_t* entries) const;
     // Whether lists of one block are better walked one by one.
     bool is_long(const SearchNode& node, const uint32_t* entries) const;
-    // Whether a list varies, and has many rows to a code or missing ones: a walk from code to code
-    // serves both sides that these may go to. Where few rows have a code, the norms of all
-    // prefixes cost less than keeping the last one of each code.
+    // Whether a list varies and is walked from code to code (Limit::groups_pay).
     bool is_grouped(const SearchNode& node, const uint32_t* entries) const;
     void search_pass(const SearchNode& node, int32_t feature, uint64_t rank, const ListPass& pass,
                      Split& best);

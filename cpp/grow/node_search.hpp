@@ -1,7 +1,7 @@
-// Finds a node's best split: draws its candidate features and hands them to the right finder.
+// Finds a node's best split: draws its candidate features and hands each to the finder that the
+// plan of the tree names (plan.hpp).
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -25,13 +25,14 @@ class NodeSearch {
     ChannelStore* store_of(int thread) {
         if (incremental_) return &resident_;
         Thread& state = *threads_[thread];
-        return state.is_in_subtree && is_lazy_ ? &state.store : is_lazy_ ? nullptr : &resident_;
+        if (!plan_.loads_lazily) return &resident_;
+        return state.is_in_subtree ? &state.store : nullptr;
     }
     // Sums of the node, ready for `find`; centres the node's channels unless histograms of them
     // are subtracted.
     NodeTotals summarise(const NodeRange& range, int thread, bool is_subtracted);
     // Whether the sums of children are derived from those of their parent, which must be kept.
-    bool is_incremental() const { return workspace_.is_incremental; }
+    bool is_incremental() const { return plan_.is_incremental; }
     // Where that is so, the sums of both children of a node that was parted; its own are used up.
     void summarise_children(const NodeRange& parent, NodeTotals& parent_totals,
                             const NodeRange& left, const NodeRange& right, int thread,
@@ -43,8 +44,7 @@ class NodeSearch {
     // Whether a node of this size keeps what lets its children be searched quickly
     // (`SearchNode::listed`), and that.
     bool keeps_listed_sums(int64_t n_rows) const {
-        return incremental_ &&
-               incremental_->keeps_listed_sums(n_rows, workspace_.params.max_leaf_nodes);
+        return plan_.keeps_flag_sums && n_rows >= plan_.flag_sums_rows;
     }
     std::unique_ptr<FlagSums> listed_sums_of(const NodeRange& range) {
         return incremental_->listed_sums_of(range, resident_);
@@ -67,7 +67,7 @@ class NodeSearch {
     void split_lists(const NodeRange& range, int thread);
     // Outside of subtrees: whether large nodes have lists, too. If so, they are split by the whole
     // team, and the children are searched as their lists are ready.
-    bool has_whole_lists() const { return whole_lists_ != nullptr; }
+    bool has_whole_lists() const { return plan_.holds(When::whole_lists); }
     struct Child {
         SearchNode node;
         bool is_searched = false;
@@ -77,32 +77,24 @@ class NodeSearch {
 
     // The search of nodes that are small enough for it, or null.
     SmallSearch* small_search(const NodeRange& range, int thread) {
-        return !small_.empty() && SmallSearch::is_small(range) ? small_[thread].get() : nullptr;
+        return range.size() <= plan_.small_rows ? small_[thread].get() : nullptr;
     }
 
     // Frees what only large nodes need, before the subtrees are grown.
     void release_large_buffers();
 
-    // Subtrees of at most this many rows are grown by one thread each, from presorted lists. An
-    // eighth of the rows, so that the lists of a subtree take half the memory of all codes.
-    int64_t subtree_rows() const {
-        if (workspace_.is_incremental) return kIncrementalSubtreeRows;
-        if (whole_lists_) return workspace_.n_rows / team_.size();
-        // Random cuts need no lists, and one thread no subtrees.
-        if (cut_guide_ && team_.size() == 1 && !other_features_) return workspace_.n_rows;
-        return workspace_.n_rows <= kMostSubtreeRows
-                   ? workspace_.n_rows
-                   : std::clamp(workspace_.n_rows / 8, int64_t{1024}, kMostSubtreeRows);
-    }
+    int64_t subtree_rows() const { return plan_.subtree_rows; }
 
     // Whether a node of this size keeps its histograms for its children.
-    bool keeps_histograms(int64_t n_rows) const;
+    bool keeps_histograms(int64_t n_rows) const { return n_rows >= plan_.subtraction_rows; }
     std::unique_ptr<NodeHistograms> new_histograms();
     // Lets another node have them.
     void reuse(std::unique_ptr<NodeHistograms> histograms) {
         if (histograms) spare_.push_back(std::move(histograms));
     }
     uint64_t work() const;
+    // Nodes that were served so far.
+    FinderCounts finder_counts() const;
     // Makes the thresholds of random cuts.
     void finish_cuts(std::vector<TreeNode>& nodes) const {
         if (!cut_guide_) return;
@@ -110,12 +102,9 @@ class NodeSearch {
     }
 
   private:
-    static constexpr int64_t kMostSubtreeRows = kMaxListRows;
-    static constexpr int64_t kIncrementalSubtreeRows = 1 << 15;
-
     // What one node looks at, cut into pieces that any thread may take.
-    struct Plan {
-        std::vector<FeatureTile> tiles;
+    struct Candidates {
+        std::vector<FeatureTile> tiles;  // for histograms
         // Dense numeric features by sorted lists or random cuts, a few to a piece.
         std::vector<int32_t> simple_features;
         std::vector<uint64_t> simple_ranks;
@@ -138,8 +127,10 @@ class NodeSearch {
         ChannelStore store;  // of the subtree it grows, if channels are loaded lazily
         bool is_in_subtree = false;
         PartitionScratch partition;
-        Plan plan;  // of the node at hand
+        Candidates candidates;  // of the node at hand
         FeatureDraw draw;
+        FinderSet used;  // of the node at hand, beside those of its searches
+        FinderCounts counts;
     };
     Split new_split() const {
         Split split;
@@ -147,22 +138,26 @@ class NodeSearch {
         return split;
     }
     void prepare_small_nodes();
-    bool uses_histograms(int64_t n_rows) const;
-    bool is_histogram_feature(int32_t feature) const;
-    void add_candidate(Plan& plan, int32_t feature, uint64_t rank, int64_t n_rows) const;
-    // Each fills the thread's plan.
-    const Plan& plan_all(const SearchNode& node, Thread& thread, bool with_numeric) const;
-    const Plan& plan_drawn(const SearchNode& node, Thread& thread) const;
-    const Plan& plan_of(const SearchNode& node, Thread& thread) const;
-    void search_feature(const SearchNode& node, const Plan& plan, size_t at,
+    FeatureKind kind_of(int32_t feature) const;
+    void add_candidate(Thread& thread, NodeKind kind, int32_t feature, uint64_t rank,
+                       int64_t n_rows) const;
+    // Each fills the thread's candidates.
+    const Candidates& take_all(const SearchNode& node, NodeKind kind, Thread& thread) const;
+    const Candidates& take_drawn(const SearchNode& node, NodeKind kind, Thread& thread) const;
+    const Candidates& candidates_of(const SearchNode& node, NodeKind kind, Thread& thread) const;
+    void search_feature(const SearchNode& node, const Candidates& candidates, size_t at,
                         const SparseEntries& entries, Thread& thread, Split& best) const;
-    // The simple features from `begin` to `end` of the plan.
-    void search_simple(const SearchNode& node, const Plan& plan, size_t begin, size_t end,
-                       Thread& thread, Split& best) const;
-    // Random cuts of drawn features, where all features are dense and numeric.
+    // The simple features from `begin` to `end`.
+    void search_simple(const SearchNode& node, NodeKind kind, const Candidates& candidates,
+                       size_t begin, size_t end, Thread& thread, Split& best) const;
+    void search_candidates(const SearchNode& node, NodeKind kind, Thread& thread,
+                           Split& best) const;
+    // Random cuts of all features or of drawn ones, where all are dense and numeric.
+    void search_cuts(const SearchNode& node, Thread& thread, Split& best) const;
     void search_drawn_cuts(const SearchNode& node, Thread& thread, Split& best) const;
-    // Splits of the plan's single features, by the whole team.
-    void search_features_with_team(const SearchNode& node, const Plan& plan, Split& best);
+    // Splits of single features, by the whole team.
+    void search_features_with_team(const SearchNode& node, const Candidates& candidates,
+                                   Split& best);
     // Histograms of tiles, block by block so that a block of channels is loaded once.
     void search_tiles_with_team(const SearchNode& node, std::vector<FeatureTile> tiles,
                                 NodeHistograms* kept, Split& best);
@@ -174,14 +169,13 @@ class NodeSearch {
     void for_each_block(const SearchNode& node, Body&& body);
     void reduce(std::vector<Split>& candidates, Split& best) const;
     void search_whole_lists(const SearchNode& node, Split& best);
-    // Whether all nodes find their rows sorted, since they came so.
-    bool keeps_whole_lists() const;
     void search_remaining(const SearchNode& node, Thread& thread, Split& best) const;
-    bool draws_features() const {
-        return workspace_.params.max_features < workspace_.binned.n_features;
-    }
+    // Takes note of the finders that served a node: those of one thread, or of all.
+    void count_node(Thread& thread) const;
+    void count_node_of_team();
 
     Workspace& workspace_;
+    const SearchPlan& plan_;
     ThreadTeam& team_;
     SharedCuts own_cuts_;
     const CutGuide* cut_guide_ = nullptr;               // for random cuts only
@@ -191,18 +185,11 @@ class NodeSearch {
     std::vector<int32_t> dense_numeric_, dense_other_;  // feature ids
     std::vector<FeatureTile> all_tiles_;
     std::unique_ptr<PresortedLists> whole_lists_;  // null unless all nodes have lists
-    // Channels of all rows; empty if they are loaded as needed, which takes a fraction of the
-    // memory and is possible where large nodes see histograms only.
-    ChannelStore resident_;
-    bool is_lazy_ = false;
+    ChannelStore resident_;  // channels of all rows; empty if they are loaded lazily
     std::vector<std::unique_ptr<NodeHistograms>> spare_;
     AlignedVector<float> block_;  // some blocks of a large node's channels
     std::vector<uint8_t> codes_;  // of a large node in the order of its rows, [tile][row][lane]
     std::vector<TileScores> tile_scores_, sibling_scores_;
-    int64_t histogram_min_rows_;
-    // simple_possible_: sorted lists and random cuts apply; lists_possible_: kept presorted, too.
-    bool simple_possible_ = false, lists_possible_ = false, histograms_possible_ = false,
-         subtraction_possible_ = false, other_features_ = false;
 };
 
 }  // namespace polyleaf

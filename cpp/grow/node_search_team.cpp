@@ -29,7 +29,8 @@ void NodeSearch::split_and_search_lists(const NodeRange& parent, Child (&childre
         Thread& thread = *threads_[id];
         ListSearch* const searches[2] = {&thread.list_search, &thread.sibling_search};
         for (int i = 0; i < 2 && !has_started[id]; ++i)
-            if (children[i].is_searched) searches[i]->start(children[i].node, n_lists);
+            if (children[i].is_searched)
+                searches[i]->start(children[i].node, NodeKind::large, n_lists);
         has_started[id] = 1;
         const int64_t first = batch * kBatchLists, last = std::min(n_lists, first + kBatchLists);
         whole_lists_->split(parent, first, last, thread.scratch);
@@ -42,6 +43,13 @@ void NodeSearch::split_and_search_lists(const NodeRange& parent, Child (&childre
     for (int i = 0; i < 2; ++i) {
         children[i].best = new_split();
         reduce(bests[i], children[i].best);
+        if (!children[i].is_searched) continue;
+        FinderSet used;
+        used.add(
+            plan_.finder(NodeKind::large, FeatureKind::numeric, children[i].node.range.size()));
+        for (auto& thread : threads_)
+            used.add((i == 0 ? thread->list_search : thread->sibling_search).used.take());
+        threads_[0]->counts.add(used);
     }
 }
 
@@ -50,20 +58,21 @@ void NodeSearch::reduce(std::vector<Split>& candidates, Split& best) const {
         if (best.beaten_by(candidate.gain, candidate.rank)) best = std::move(candidate);
 }
 
-void NodeSearch::search_features_with_team(const SearchNode& node, const Plan& plan, Split& best) {
-    const int64_t n_simple = static_cast<int64_t>(plan.simple_features.size());
+void NodeSearch::search_features_with_team(const SearchNode& node, const Candidates& candidates,
+                                           Split& best) {
+    const int64_t n_simple = static_cast<int64_t>(candidates.simple_features.size());
     const int64_t n_batches = (n_simple + kBatchFeatures - 1) / kBatchFeatures;
     std::vector<Split> bests(team_.size(), new_split());
     team_.parallel_for(
-        n_batches + static_cast<int64_t>(plan.features.size()), [&](int64_t piece, int id) {
+        n_batches + static_cast<int64_t>(candidates.features.size()), [&](int64_t piece, int id) {
             if (piece >= n_batches) {
-                search_feature(node, plan, piece - n_batches, threads_[0]->entries, *threads_[id],
-                               bests[id]);
+                search_feature(node, candidates, piece - n_batches, threads_[0]->entries,
+                               *threads_[id], bests[id]);
                 return;
             }
             const int64_t begin = piece * kBatchFeatures;
-            search_simple(node, plan, begin, std::min(n_simple, begin + kBatchFeatures),
-                          *threads_[id], bests[id]);
+            search_simple(node, NodeKind::large, candidates, begin,
+                          std::min(n_simple, begin + kBatchFeatures), *threads_[id], bests[id]);
         });
     reduce(bests, best);
 }
@@ -74,7 +83,8 @@ void NodeSearch::search_whole_lists(const SearchNode& node, Split& best) {
     std::vector<uint8_t> has_started(team_.size(), 0);
     team_.parallel_for((n_lists + kBatchLists - 1) / kBatchLists, [&](int64_t batch, int id) {
         Thread& thread = *threads_[id];
-        if (!has_started[id]) thread.list_search.start(node, dense_numeric_.size());
+        if (!has_started[id])
+            thread.list_search.start(node, NodeKind::large, dense_numeric_.size());
         has_started[id] = 1;
         const int64_t first = batch * kBatchLists;
         whole_lists_->search(node, first, std::min(n_lists, first + kBatchLists),
@@ -150,13 +160,16 @@ Split NodeSearch::find_with_team(const SearchNode& node, NodeHistograms* kept) {
     Thread& caller = *threads_[0];
     Split best = new_split();
     if (whole_lists_) {
+        caller.used.add(plan_.finder(NodeKind::large, FeatureKind::numeric, node.range.size()));
         search_whole_lists(node, best);
+        count_node_of_team();
         return best;
     }
-    const Plan& plan = plan_of(node, caller);
-    search_tiles_with_team(node, plan.tiles, kept, best);
-    search_features_with_team(node, plan, best);
-    if (!best.found() && draws_features()) search_remaining(node, caller, best);
+    const Candidates& candidates = candidates_of(node, NodeKind::large, caller);
+    search_tiles_with_team(node, candidates.tiles, kept, best);
+    search_features_with_team(node, candidates, best);
+    if (!best.found() && plan_.draws_features) search_remaining(node, caller, best);
+    count_node_of_team();
     return best;
 }
 
@@ -193,9 +206,16 @@ void NodeSearch::find_siblings_with_team(const SearchNode& small, const SearchNo
         threads_[0]->histograms.choose(large, large_tiles[tile], sibling_scores_[tile],
                                        best_large);
     }
-    if (!other_features_) return;
-    search_features_with_team(small, plan_all(small, *threads_[0], false), best_small);
-    search_features_with_team(large, plan_all(large, *threads_[0], false), best_large);
+    // The smaller one's histograms were built, the larger one's subtracted.
+    Thread& caller = *threads_[0];
+    caller.used.add(Finder::histogram);
+    if (plan_.has_other_features)
+        search_features_with_team(small, take_all(small, NodeKind::sibling, caller), best_small);
+    count_node_of_team();
+    caller.used.add(plan_.finder(NodeKind::sibling, FeatureKind::numeric, large.range.size()));
+    if (plan_.has_other_features)
+        search_features_with_team(large, take_all(large, NodeKind::sibling, caller), best_large);
+    count_node_of_team();
 }
 
 }  // namespace polyleaf

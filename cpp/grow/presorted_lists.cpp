@@ -6,18 +6,8 @@
 
 namespace polyleaf {
 
-namespace {
-
-constexpr size_t kMaxListBytes = size_t{4} << 20;
-
-}  // namespace
-
 PresortedLists::PresortedLists(Workspace& workspace, const std::vector<int32_t>& features)
     : workspace_(workspace), kernels_(kernels_for(workspace.lanes)), features_(features) {}
-
-bool PresortedLists::is_worthwhile(int64_t n_rows, size_t n_features) {
-    return n_rows <= kMaxListRows && n_rows * n_features * sizeof(uint32_t) <= kMaxListBytes;
-}
 
 void PresortedLists::start(const NodeRange& subtree) {
     subtree_ = subtree;
@@ -25,7 +15,7 @@ void PresortedLists::start(const NodeRange& subtree) {
     stride_ = static_cast<size_t>(subtree.size());
     if (!entries_) entries_ = std::make_shared<AlignedVector<uint32_t>>();
     entries_->resize(features_.size() * stride_ + kListReadAhead);
-    if (workspace_.has_row_orders() && subtree.size() == workspace_.n_rows) {
+    if (workspace_.plan.has_row_orders && subtree.size() == workspace_.n_rows) {
         origin_ = workspace_.binned.row_orders;
         return;
     }
@@ -51,7 +41,7 @@ void PresortedLists::share(const PresortedLists& whole) {
 }
 
 void PresortedLists::search(const SearchNode& node, ListSearch& lists, Split& best) {
-    lists.start(node, features_.size());
+    lists.start(node, NodeKind::listed, features_.size());
     search(node, 0, features_.size(), lists, scratch_, best);
 }
 

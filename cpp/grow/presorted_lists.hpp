@@ -21,9 +21,6 @@ class PresortedLists {
     // features: the dense numeric features of the data.
     PresortedLists(Workspace& workspace, const std::vector<int32_t>& features);
 
-    // Whether lists for this many rows stay small enough for the second-level cache.
-    static bool is_worthwhile(int64_t n_rows, size_t n_features);
-
     void start(const NodeRange& subtree);
     // Uses the lists of a whole tree, each node's part of which belongs to one thread at a time.
     void share(const PresortedLists& whole);

@@ -20,29 +20,16 @@ constexpr double kAnyGain = 0.0;  // two rows have one division
 
 }  // namespace
 
-bool SmallSearch::knows(const Workspace& workspace) {
-    const GrowParams& params = workspace.params;
-    const BinnedView& binned = workspace.binned;
-    if (params.l2_regularization != 0.0 || params.double_precision || workspace.per_channel() ||
-        params.histogram_min_rows != 0)
-        return false;
-    for (int32_t feature = 0; feature < binned.n_features; ++feature)
-        if (binned.is_categorical[feature]) return false;
-    if (workspace.is_incremental)
-        return !binned.codes_u32 &&
-               std::all_of(binned.is_two_valued, binned.is_two_valued + binned.n_features,
-                           [](uint8_t is_two_valued) { return is_two_valued != 0; });
-    return binned.n_sparse == 0 && binned.codes_u8 &&
-           (params.random_cuts || params.max_features < binned.n_features);
-}
-
 SmallSearch::SmallSearch(Workspace& workspace, const CutGuide* guide)
     : workspace_(workspace),
       kernels_(kernels_for(workspace.lanes)),
       guide_(guide),
+      finder_(workspace.plan.finder(
+          NodeKind::small,
+          workspace.plan.is_incremental ? FeatureKind::flag : FeatureKind::numeric, 0)),
       subsets_(workspace),
       draw_(draws_features() ? workspace.binned.n_features : 0),
-      columns_(workspace.is_incremental ? workspace.binned.n_features : 0) {
+      columns_(finder_ == Finder::small_flags ? workspace.binned.n_features : 0) {
     if (guide) {
         codes_ = workspace.row_codes->codes.data();
         code_stride_ = workspace.row_codes->stride;
@@ -63,7 +50,7 @@ void SmallSearch::start(const NodeRange& range, ChannelStore* store) {
             weights_[i] = workspace_.weights[range.begin + i];
     }
     subsets_.tabulate(range, store);
-    if (workspace_.is_incremental) list_columns();
+    if (finder_ == Finder::small_flags) list_columns();
 }
 
 void SmallSearch::place(uint32_t rows, int64_t begin) {
@@ -71,14 +58,16 @@ void SmallSearch::place(uint32_t rows, int64_t begin) {
         workspace_.rows[begin] = rows_[i];
         if (workspace_.channels.policy == HessianPolicy::shared)
             workspace_.weights[begin] = weights_[i];
-        if (workspace_.is_incremental) workspace_.position[rows_[i]] = static_cast<int32_t>(begin);
+        if (workspace_.plan.is_incremental)
+            workspace_.position[rows_[i]] = static_cast<int32_t>(begin);
         ++begin;
     });
 }
 
 uint32_t SmallSearch::find(uint32_t rows, uint64_t seed, Split& best) {
     Node node{rows, count_bits(rows), seed, best};
-    if (workspace_.is_incremental)
+    counts.add(finder_);
+    if (finder_ == Finder::small_flags)
         find_two_valued(node);
     else
         find_dense(node);

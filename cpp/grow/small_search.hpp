@@ -18,11 +18,6 @@ class SmallSearch {
     // guide: for random cuts of dense features, whose codes the workspace has row by row.
     SmallSearch(Workspace& workspace, const CutGuide* guide);
 
-    // Whether all features are of one of the kinds that it knows: dense numeric ones with random
-    // cuts, or some drawn ones; or, where sums are derived from each other, those of two values.
-    static bool knows(const Workspace& workspace);
-    static bool is_small(const NodeRange& range) { return range.size() <= RowSubsets::kMostRows; }
-
     // Takes the rows of a node; row i of the range is bit i.
     void start(const NodeRange& range, ChannelStore* store);
     double weight(uint32_t rows) const { return subsets_.weight(rows); }
@@ -34,6 +29,7 @@ class SmallSearch {
     void place(uint32_t rows, int64_t begin);
 
     uint64_t work() const { return subsets_.work; }
+    FinderCounts counts;
 
   private:
     // A random cut between two codes.
@@ -51,9 +47,7 @@ class SmallSearch {
         bool is_cut = false;  // the threshold is still to be made from `cut`
     };
 
-    bool draws_features() const {
-        return workspace_.params.max_features < workspace_.binned.n_features;
-    }
+    bool draws_features() const { return workspace_.plan.draws_features; }
     uint8_t code_of(int i, int32_t home) const {
         return row_codes_[i][guide_ ? home : workspace_.dense_base(home)];
     }
@@ -90,6 +84,7 @@ class SmallSearch {
     Workspace& workspace_;
     const Kernels& kernels_;
     const CutGuide* guide_;
+    const Finder finder_;  // small_cuts, small_sorted or small_flags
     RowSubsets subsets_;
     FeatureDraw draw_;
     const uint8_t* codes_ = nullptr;

@@ -23,7 +23,7 @@ SparseEntries::SparseEntries(const Workspace& workspace)
     const BinnedView& binned = workspace.binned;
     if (binned.n_sparse == 0) return;
     entries_per_row_ = static_cast<double>(binned.sparse_indptr[binned.n_rows]) / binned.n_rows;
-    has_codes_ = !workspace.is_incremental;
+    has_codes_ = !workspace.plan.is_incremental;
     for (int32_t slot = 0; slot < binned.n_sparse; ++slot)
         has_codes_ |= !binned.is_two_valued[binned.sparse_features[slot]];
 }
@@ -43,7 +43,7 @@ void SparseEntries::collect(const NodeRange& range, const std::vector<int32_t>* 
     for (int32_t slot : touched_) count_[slot] = 0;
     touched_.clear();
     Listing* const listing =
-        slots && workspace_.is_incremental ? listing_for(range, *slots) : nullptr;
+        slots && workspace_.plan.is_incremental ? listing_for(range, *slots) : nullptr;
     if (listing)
         collect_by_feature(range, *slots, *listing);
     else

@@ -13,14 +13,11 @@ namespace {
 // Sums are made of partial sums over this many rows, which keeps their rounding errors few.
 constexpr int64_t kChunk = 256;
 
-// More sparse features than this to a dense one: what the dense ones cost is of no account.
-constexpr int64_t kSparsePerDense = 8;
-
-// Whether nodes are searched by IncrementalSearch.
-bool chooses_incremental(const BinnedView& binned, const ChannelsView& channels) {
-    if (channels.is_sparse()) return true;
-    return channels.policy != HessianPolicy::per_channel && binned.n_sparse > 0 &&
-           binned.n_sparse >= kSparsePerDense * binned.n_dense;
+bool are_all_rows(const BinnedView& binned, const int32_t* rows, int64_t n_rows) {
+    if (n_rows != binned.n_rows) return false;
+    for (int64_t i = 0; i < n_rows; ++i)
+        if (rows[i] != i) return false;
+    return true;
 }
 
 // Adds up values and weighted squares of n rows.
@@ -51,9 +48,9 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
       lanes(block_lanes(channels_.n_channels)),
       n_blocks(channels_.is_sparse() ? 0 : (channels_.n_channels + lanes - 1) / lanes),
       n_rows(n_rows_),
-      is_incremental(chooses_incremental(binned_, channels_)),
+      plan(facts_of(binned_, channels_, n_rows_, are_all_rows(binned_, rows_, n_rows_)), params_),
       rows(rows_, rows_ + n_rows_),
-      products(is_incremental ? 0 : n_rows_),
+      products(plan.is_incremental ? 0 : n_rows_),
       feature_home(binned_.n_features),
       kernels_(kernels_for(lanes)) {
     for (int32_t i = 0; i < binned.n_dense; ++i) feature_home[binned.dense_features[i]] = i;
@@ -62,9 +59,7 @@ Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
         weights.resize(n_rows);
         for (int64_t i = 0; i < n_rows; ++i) weights[i] = channels.hessian[rows[i]];
     }
-    are_all_rows_ = n_rows == binned.n_rows;
-    for (int64_t i = 0; are_all_rows_ && i < n_rows; ++i) are_all_rows_ = rows[i] == i;
-    if (is_incremental) {
+    if (plan.is_incremental) {
         position.resize(binned.n_rows, -1);
         for (int64_t i = 0; i < n_rows; ++i) position[rows[i]] = static_cast<int32_t>(i);
     }

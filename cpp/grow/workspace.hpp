@@ -8,6 +8,7 @@
 #include "base/aligned.hpp"
 #include "base/data.hpp"
 #include "base/parallel.hpp"
+#include "grow/plan.hpp"
 #include "kernels/kernels.hpp"
 
 namespace polyleaf {
@@ -49,7 +50,7 @@ struct NodeTotals {
     std::vector<float> mean;                // zeros with regularisation
     double norm = 0.0;                      // |G|^2 of what the channels hold now
     double base_score = 0.0;                // criterion of the unsplit node
-    // Where sums are derived from each other (Workspace::is_incremental).
+    // Where sums are derived from each other (SearchPlan::is_incremental).
     double square = 0.0;  // sum of h y^2
     int64_t n_fresh = 0;  // rows of the ancestor whose sums were made row by row
 
@@ -86,9 +87,7 @@ class Workspace {
     const int lanes;
     const int32_t n_blocks;
     const int64_t n_rows;
-    // Whether sums of nodes are derived from each other, in double precision, and rows are moved
-    // no more than they must be (see IncrementalSearch).
-    const bool is_incremental;
+    const SearchPlan plan;
 
     std::vector<int32_t> rows;      // original row of each position
     std::vector<int32_t> position;  // position of each original row; incremental only
@@ -103,8 +102,6 @@ class Workspace {
         return home / kTileFeatures * binned.n_rows * kTileFeatures + home % kTileFeatures;
     }
     bool per_channel() const { return channels.policy == HessianPolicy::per_channel; }
-    // Whether all rows come sorted by every feature.
-    bool has_row_orders() const { return are_all_rows_ && binned.row_orders; }
     double row_weight(int64_t position) const {
         return channels.policy == HessianPolicy::shared ? weights[position] : 1.0;
     }
@@ -157,7 +154,6 @@ class Workspace {
 
   private:
     const Kernels& kernels_;
-    bool are_all_rows_;  // in their order
 
     template <typename T>
     void load_values(const T* values, const NodeRange& range, int32_t block, float* out) const;
