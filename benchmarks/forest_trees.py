@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from benchmarks.versus.problems import PROBLEMS, Problem
 from polyleaf import _core
-from polyleaf.ingest import bin_features
+from polyleaf.data import bin_features
 
 _LEAST_WIDTH = 100
 _COLUMNS = ("problem", "tree", "features", "polyleaf, ms", "scikit-learn, ms", "ratio")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.graph_tables import N_FOLDS, load, make_graphs
-from polyleaf.training import stratified_folds
+from polyleaf.graphs.training import stratified_folds
 
 #: Constant and number of members.
 ENSEMBLES = {"emotions": (10.0, 30), "circle10": (10.0, 30), "yeast": (1.0, 20)}

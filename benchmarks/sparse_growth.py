@@ -30,8 +30,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.real_data import data_folder
 from polyleaf import _core
+from polyleaf.data import bin_features
 from polyleaf.datasets import read_mulan
-from polyleaf.ingest import bin_features
 
 _COLUMNS = ("problem", "targets", "nodes", "ms per tree", "scikit-learn ms", "ratio", "peak MB")
 

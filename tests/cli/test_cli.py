@@ -12,7 +12,7 @@ import pytest
 
 from polyleaf.cli import main
 from polyleaf.cli._values import parse_settings, parse_time
-from polyleaf.estimators import RandomForestRegressor
+from polyleaf.forests.regressors import RandomForestRegressor
 
 PLANTS = "rain,soil,yield,height\n" + "".join(
     f"{i % 17},{'clay' if i % 3 else 'sand'},{(i % 17) * 2},{i % 3}.5\n" for i in range(60)

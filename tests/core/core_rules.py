@@ -6,8 +6,8 @@ from rule_reference import OPERATORS
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.ingest import bin_features
-from polyleaf.training.rule_loss_base import PackedStatistics, Statistics
+from polyleaf.data import bin_features
+from polyleaf.rules.loss_base import PackedStatistics, Statistics
 
 
 def columns_of(X, is_categorical=None, max_bins=255):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.ingest import BinnedFeatures
+from polyleaf.data import BinnedFeatures
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from reference import Reference, Rules
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.ingest import BinnedFeatures, bin_features
+from polyleaf.data import BinnedFeatures, bin_features
 
 WEIGHTS = ("unit", "rows", "entries", "masked")
 

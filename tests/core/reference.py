@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.ingest import BinnedFeatures
+from polyleaf.data import BinnedFeatures
 
 MISSING = -1
 #: Impurity per weight below which a node is a leaf, as a share of the root's.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from polyleaf import _core
+from polyleaf.boosting.state import BoostingState, LeafRows, make_state
 from polyleaf.losses import Logistic, LossTargets, SquaredError
-from polyleaf.training.boosting_state import BoostingState, LeafRows, make_state
 
 pytestmark = pytest.mark.kernel
 

@@ -9,7 +9,7 @@ from problems import make_problem, make_values
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.ingest import bin_features
+from polyleaf.data import bin_features
 
 pytestmark = pytest.mark.kernel
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.core.label_reference import all_labellings, random_graph, random_tree
 
-from polyleaf.model import LabelGraph
+from polyleaf.graphs.label_graph import LabelGraph
 
 pytestmark = pytest.mark.kernel
 

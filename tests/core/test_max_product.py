@@ -10,7 +10,7 @@ from tests.core.label_reference import (
     random_tree,
 )
 
-from polyleaf.model import LabelGraph
+from polyleaf.graphs.label_graph import LabelGraph
 
 pytestmark = pytest.mark.kernel
 

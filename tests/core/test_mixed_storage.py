@@ -8,7 +8,7 @@ from agreement import assert_agrees, assert_same_gains
 from problems import WEIGHTS, make_problem, make_values, mixed_problem
 from scipy import sparse
 
-from polyleaf.ingest import bin_features
+from polyleaf.data import bin_features
 
 pytestmark = pytest.mark.kernel
 

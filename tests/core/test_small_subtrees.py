@@ -22,7 +22,7 @@ GENERAL = {"histogram_min_rows": 1}
 @pytest.fixture(autouse=True)
 def both_ways_of_storage(monkeypatch):
     """Features of two values are not listed only because nearly all others are."""
-    monkeypatch.setattr("polyleaf.ingest.binned.SPARSE_PER_DENSE", 1000)
+    monkeypatch.setattr("polyleaf.data.binned.SPARSE_PER_DENSE", 1000)
 
 
 def flags_problem(n_rows, n_channels=5, *, weights="unit", n_dense=2, seed=0):

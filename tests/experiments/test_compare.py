@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 
 from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf._registry import ESTIMATORS
 from polyleaf.datasets import make_correlated_targets, make_multilabel
-from polyleaf.estimators.registry import ESTIMATORS
 from polyleaf.experiments import METHODS, Method, ResultsFileError, compare
 from polyleaf.experiments._problem import read_problems
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from polyleaf import RuleClassifier, RuleRegressor, TreeRegressor
-from polyleaf.estimators.rule_reader import RuleReader
 from polyleaf.inspection import (
     plot_rules,
     rules_json,
@@ -18,6 +17,7 @@ from polyleaf.inspection import (
     rules_to_python,
     rules_to_sql,
 )
+from polyleaf.rules.reader import RuleReader
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,9 @@ from polyleaf.inspection import tree_text
 from polyleaf.inspection._numbers import format_number
 from polyleaf.inspection._reader import TreeReader
 from polyleaf.inspection._tree_layout import place_tree
-from polyleaf.model import DenseLeaves, Trees, TreeStructure
+from polyleaf.trees.leaves import DenseLeaves
+from polyleaf.trees.model import Trees
+from polyleaf.trees.structure import TreeStructure
 
 
 def test_text_has_one_line_per_branch_and_tells_rows(soil_tree):

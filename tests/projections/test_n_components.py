@@ -50,7 +50,7 @@ UNBOUNDED = [
 def test_views_beyond_the_memory_are_refused_before_they_are_drawn(
     make, n_components, make_context, monkeypatch
 ):
-    monkeypatch.setattr("polyleaf._memory.available_memory", lambda: 2**33)
+    monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 2**33)
     context = make_context(np.eye(6))
     with pytest.raises(MemoryError, match=r"6 rows by 10+ .* GiB, of which 8\.0 .* n_components"):
         make(n_components).draw(context)
@@ -60,10 +60,10 @@ def test_views_beyond_the_memory_are_refused_before_they_are_drawn(
 
 @pytest.mark.parametrize("projection", [PCA(1.0), Hadamard(1.0)])
 def test_fractions_beyond_the_memory_are_refused_too(projection, make_context, monkeypatch):
-    monkeypatch.setattr("polyleaf._memory._SMALL_BYTES", 0)
+    monkeypatch.setattr("polyleaf.checks.memory._SMALL_BYTES", 0)
     # An entry of a row or a coefficient takes 8 bytes: 6 components of 6 rows and 6 outputs.
-    monkeypatch.setattr("polyleaf._memory.available_memory", lambda: 6 * (6 + 6) * 8 - 1)
+    monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 6 * (6 + 6) * 8 - 1)
     with pytest.raises(MemoryError, match="6 rows by 6 components"):
         projection.draw(make_context(np.eye(6)))
-    monkeypatch.setattr("polyleaf._memory.available_memory", lambda: 6 * (6 + 6) * 8)
+    monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 6 * (6 + 6) * 8)
     assert projection.draw(make_context(np.eye(6))).seen.all()

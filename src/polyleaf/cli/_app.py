@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from polyleaf import datasets
+from polyleaf._registry import ESTIMATORS
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._main import say_version
@@ -16,8 +17,7 @@ from polyleaf.cli._models import data_for, evaluation, features_for, fit_named, 
 from polyleaf.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, show_json, show_table
 from polyleaf.cli._values import parse_settings
-from polyleaf.estimators import load, save
-from polyleaf.estimators.registry import ESTIMATORS
+from polyleaf.files.saving import load, save
 
 app = typer.Typer(
     no_args_is_help=True,

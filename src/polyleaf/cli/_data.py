@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polyleaf import datasets
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 from polyleaf.datasets import Dataset, NumberedNames
 
 

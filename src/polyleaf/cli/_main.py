@@ -9,7 +9,7 @@ import warnings
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 
 #: The exit code of a mistake in the call or in the data.
 WRONG = 2

@@ -15,7 +15,7 @@ from polyleaf import datasets, metrics
 from polyleaf.cli._data import read_data
 from polyleaf.datasets import Dataset
 from polyleaf.datasets._files import TABLES, format_suffix
-from polyleaf.estimators.label_scores import label_scores
+from polyleaf.estimator.label_scores import label_scores
 
 
 def named(matrix: Any, names: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", re.ASCII)
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.datasets._arff import ArffTable
 from polyleaf.datasets._dataset import Dataset, Outputs
 from polyleaf.datasets._encoders import TextEncoder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.datasets._dataset import Dataset, NumberedNames
 from polyleaf.datasets._files import DataFormatError, FilePath, dataset_name
 from polyleaf.datasets._mat5 import read_matrices

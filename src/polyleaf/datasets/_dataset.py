@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd

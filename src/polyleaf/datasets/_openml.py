@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.datasets import fetch_openml
 
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 from polyleaf.datasets._dataset import Dataset
 from polyleaf.datasets._files import DataFormatError
 

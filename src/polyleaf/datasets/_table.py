@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.datasets._dataset import Dataset
 from polyleaf.datasets._files import (
     DataFormatError,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 from polyleaf.decoding._base import Decoder
 from polyleaf.decoding._bayes import ExampleF1, Jaccard, KnownLabelSet, Subset
 from polyleaf.decoding._rules import Threshold, TopK

@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from polyleaf.estimators.label_scores import is_sparse
+from polyleaf.estimator.label_scores import is_sparse
 
 _MOST_DENSE = 50_000_000  # entries: 400 MB
 

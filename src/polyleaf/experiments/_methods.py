@@ -13,8 +13,8 @@ from typing import Any
 
 from sklearn.base import clone, is_classifier, is_regressor
 
-from polyleaf._spelling import did_you_mean
-from polyleaf.estimators.registry import ESTIMATORS
+from polyleaf._registry import ESTIMATORS
+from polyleaf.checks.spelling import did_you_mean
 from polyleaf.experiments._encoding import encoded
 from polyleaf.experiments._identity import digest_of
 from polyleaf.experiments._problem import Problem

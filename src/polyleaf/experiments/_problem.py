@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from polyleaf.datasets import Dataset, MultiLabelKFold
-from polyleaf.estimators.label_scores import is_sparse
+from polyleaf.estimator.label_scores import is_sparse
 from polyleaf.experiments._class_outputs import outputs_like_classes, with_labels_of_classes
 
 Task = Literal["regression", "multilabel"]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._report_figures import (
     dataset_figures,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polyleaf.estimators.label_scores import label_scores
+from polyleaf.estimator.label_scores import label_scores
 from polyleaf.experiments._bootstrap import bootstrap_scores
 from polyleaf.experiments._encoding import dense
 from polyleaf.experiments._methods import Method

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from inspect import Parameter, signature
 from typing import Any
 
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 
 
 class UnknownSettingError(ValueError):

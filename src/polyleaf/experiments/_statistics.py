@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 
 Floats = NDArray[np.float64]
 _FEWEST_BLOCKS = 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.inspection._reader import check_tree_or_forest, feature_names_of, output_names_of
 
 if TYPE_CHECKING:

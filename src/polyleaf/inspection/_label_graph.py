@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.estimators import GraphClassifier, GraphEnsembleClassifier
-from polyleaf.ingest import ingest_class_targets
-from polyleaf.training import LabelData
+from polyleaf.data import ingest_class_targets
+from polyleaf.graphs.classifier import GraphClassifier
+from polyleaf.graphs.ensemble import GraphEnsembleClassifier
+from polyleaf.graphs.labels import LabelData
 
 
 @dataclass(frozen=True, eq=False)

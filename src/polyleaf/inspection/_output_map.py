@@ -9,7 +9,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.inspection._reader import output_names_of
 
 if TYPE_CHECKING:

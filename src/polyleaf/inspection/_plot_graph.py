@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.inspection._label_graph import ConsensusEdges, check_graph_model, consensus_edges
 
 if TYPE_CHECKING:

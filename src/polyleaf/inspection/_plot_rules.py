@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf._optional import require
-from polyleaf.estimators.rule_reader import one_line
+from polyleaf.checks.optional import require
 from polyleaf.inspection._rules import check_count, check_rules
+from polyleaf.rules.reader import one_line
 
 #: Letters in a line of a body, and lines; what does not fit is cut off.
 _LINE, _MAX_LINES = 58, 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf._optional import require
+from polyleaf.checks.optional import require
 from polyleaf.inspection._reader import TreeReader
 from polyleaf.inspection._tree_layout import place_tree
 from polyleaf.inspection._tree_picture import TreePicture

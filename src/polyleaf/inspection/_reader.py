@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.estimators import TreeClassifier, TreeRegressor
-from polyleaf.estimators.forest import ForestEstimator
-from polyleaf.ingest import TargetSchema, duration_unit, time_text
+from polyleaf.data import TargetSchema, duration_unit, time_text
+from polyleaf.forests.base import ForestEstimator
 from polyleaf.inspection._numbers import format_number
-from polyleaf.model import Leaves, RowLeaves, TreeStructure
+from polyleaf.trees.estimators import TreeClassifier, TreeRegressor
+from polyleaf.trees.leaves import Leaves, RowLeaves
+from polyleaf.trees.structure import TreeStructure
 
 #: A variance this small beside the squared mean is what rounding leaves of a constant.
 _ROUNDING = 1e-13

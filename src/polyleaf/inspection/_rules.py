@@ -6,10 +6,11 @@ import json
 import math
 from typing import Any
 
-from polyleaf.estimators import RuleClassifier, RuleRegressor
-from polyleaf.estimators.parameters import is_int
-from polyleaf.estimators.rule_reader import RuleReader
-from polyleaf.model import MOST_DIGITS
+from polyleaf.estimator.parameter_kinds import is_int
+from polyleaf.rules.classifier import RuleClassifier
+from polyleaf.rules.model import MOST_DIGITS
+from polyleaf.rules.reader import RuleReader
+from polyleaf.rules.regressor import RuleRegressor
 
 
 def check_rules(model: Any, digits: int = 4) -> RuleReader:

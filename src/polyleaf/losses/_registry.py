@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from polyleaf._described import read_description
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
+from polyleaf.files.described import read_description
 from polyleaf.losses._base import Loss
 from polyleaf.losses._classes import Softmax
 from polyleaf.losses._labels import ExamplewiseLogistic, Logistic

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
 from polyleaf.metrics import _label_sets, _ranking, _regression, _top_k
 from polyleaf.metrics._inputs import is_sparse
 

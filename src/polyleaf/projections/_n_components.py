@@ -6,7 +6,7 @@ import math
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from polyleaf._memory import check_memory
+from polyleaf.checks.memory import check_memory
 
 if TYPE_CHECKING:
     from polyleaf.projections._context import ProjectionContext

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from polyleaf._described import read_description
-from polyleaf._spelling import did_you_mean
+from polyleaf.checks.spelling import did_you_mean
+from polyleaf.files.described import read_description
 from polyleaf.projections._adaptive import Adaptive
 from polyleaf.projections._base import Projection
 from polyleaf.projections._gradient_outputs import GradientSampling, TopOutputs

@@ -1,0 +1,147 @@
+"""Boosting of any regressor: Algorithms 2 and 3 of paper 000 without trees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from polyleaf.boosting.boosted_models import BoostedModels, ModelPerOutput, columns
+from polyleaf.boosting.booster import Booster, BoostingSettings
+from polyleaf.boosting.gradient_channels import gradient_channels
+from polyleaf.boosting.units import Units
+
+if TYPE_CHECKING:
+    from polyleaf.data.training import TrainingData
+    from polyleaf.trees.channels import Channels
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRound:
+    """One regressor of a boosted model, and its shrunk factors (n_channels,)."""
+
+    model: Any
+    factors: NDArray[np.float32]
+
+
+class ModelBooster(Booster):
+    """Boosts regressors of scikit-learn.
+
+    Parameters
+    ----------
+    data : TrainingData
+    settings : BoostingSettings
+        What it says about trees does not apply.
+    entropy : sequence of int
+    n_threads : int
+    estimator : regressor
+        Cloned for every round.
+    units : Units, optional
+        Those of an earlier fit that is gone on with.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        settings: BoostingSettings,
+        entropy: Sequence[int],
+        n_threads: int,
+        estimator: Any,
+        units: Units | None = None,
+    ) -> None:
+        super().__init__(data, settings, entropy, n_threads, units)
+        self.estimator = estimator
+        if data.weights is not None and weight_parameter(estimator) is None:
+            warnings.warn(
+                f"{type(estimator).__name__} takes no sample_weight: it is fitted as if all rows "
+                "counted alike, and weights only enter how far its predictions are followed.",
+                UserWarning,
+                stacklevel=6,
+            )
+
+    def grow(self, t: int) -> FittedRound:  # type: ignore[override]
+        """Fit the model of round t and move all raw predictions by it."""
+        rng = self._rng(t)
+        view = self._draw(t, rng)
+        state, settings = self.state, self.settings
+        shown = gradient_channels(state, view, self._row_weights)
+        model = self._fit(shown, self._drawn_rows(rng), rng)
+        predicted = columns(model.predict(self.data.encoded)).astype(np.float64)
+        if predicted.shape[1] not in (1, self.targets.n_channels):
+            raise ValueError(
+                f"estimator must predict {self.targets.n_channels} outputs; "
+                f"{type(model).__name__} predicts {predicted.shape[1]}."
+            )
+        factors = settings.learning_rate * state.step(predicted)
+        if view.updated is not None:
+            factors = factors * view.updated
+        shrunk = factors.astype(np.float32)
+        state.add((predicted * shrunk).astype(np.float32))
+        return FittedRound(model, shrunk)
+
+    def _fit(self, shown: Channels, rows: NDArray[np.int32], rng: np.random.Generator) -> Any:
+        """Fit a clone to gradients of some rows, or one for each output.
+
+        So it is where the estimator takes one output alone, or where outputs have rows or
+        weights of their own.
+        """
+        X = self.data.encoded[rows]
+        aims = np.asarray(shown.source, dtype=np.float64)[rows]
+        given = shown.row_weights if shown.entry_weights is None else shown.entry_weights
+        weights: NDArray[np.float64] | None = None
+        if given is not None:
+            weights = given[rows].astype(np.float64)
+            by_entry = weights if weights.ndim == 2 else weights[:, None]
+            aims = np.divide(aims, by_entry, out=np.zeros_like(aims), where=by_entry > 0)
+        model = _seeded(clone(self.estimator), rng)
+        is_shared = weights is None or weights.ndim == 1
+        if is_shared and (aims.shape[1] == 1 or get_tags(model).target_tags.multi_output):
+            return _fit_one(model, X, aims[:, 0] if aims.shape[1] == 1 else aims, weights)
+        models: list[Any] = []
+        for j in range(aims.shape[1]):
+            own = weights if is_shared or weights is None else weights[:, j]
+            used = np.ones(rows.size, np.bool_) if own is None else own > 0
+            if used.any():
+                kept = None if own is None else own[used]
+                models.append(_fit_one(clone(model), X[used], aims[used, j], kept))
+            else:
+                models.append(None)
+        return ModelPerOutput(tuple(models))
+
+    def model(self, rounds: Sequence[Any]) -> BoostedModels:  # type: ignore[override]
+        """Put fitted regressors together."""
+        return BoostedModels(
+            np.where(self.units.is_observed, self.baseline, np.nan),
+            tuple(fitted.model for fitted in rounds),
+            np.array([fitted.factors for fitted in rounds]),
+        )
+
+
+def weight_parameter(model: Any) -> str | None:
+    """Name the parameter of `fit` that takes weights of rows; that of a pipeline's last step."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
+
+
+def _seeded(model: Any, rng: np.random.Generator) -> Any:
+    """Give a model, and all that it is made of, seeds of their own."""
+    names = [name for name in sorted(model.get_params()) if name.split("__")[-1] == "random_state"]
+    return model.set_params(**{name: int(rng.integers(2**31)) for name in names})
+
+
+def _fit_one(
+    model: Any, X: Any, aims: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> Any:
+    """Fit a model, with weights if it takes them."""
+    name = None if weights is None else weight_parameter(model)
+    return model.fit(X, aims) if name is None else model.fit(X, aims, **{name: weights})

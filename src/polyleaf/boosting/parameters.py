@@ -1,0 +1,96 @@
+"""Parameters of boosting."""
+
+from __future__ import annotations
+
+from polyleaf.estimator.parameter_kinds import (
+    is_bool,
+    is_eval_metric,
+    is_monotonic,
+    is_real,
+)
+from polyleaf.estimator.parameters import Parameter
+from polyleaf.metrics import METRICS
+from polyleaf.trees.parameters import TREE_PARAMETERS
+
+BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
+    "leaf_fit": Parameter(
+        "{'relabel', 'linear'}",
+        "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives leaves\n"
+        "values in all of them; ``'linear'`` fits each output to one number per leaf, so that a\n"
+        "tree holds one number per leaf and one per output (needs a view of one component).",
+        lambda v: isinstance(v, str) and v in ("relabel", "linear"),
+        "'relabel' or 'linear'",
+        names=("relabel", "linear"),
+    ),
+    "leaf_values": Parameter(
+        "{'auto', 'gradient', 'newton', 'exact'}",
+        "Values of leaves: ``'gradient'`` means of the negative gradients, times the best factor\n"
+        "per output; ``'newton'`` one Newton step; ``'exact'`` the minimiser of the loss in each\n"
+        "leaf, such as medians. ``'auto'``: Newton steps, or exact values where the loss has no\n"
+        "second derivative. For the squared error, all are means of the residuals;\n"
+        "``'exact'`` ones are not drawn to 0 by ``l2_regularization``.",
+        lambda v: isinstance(v, str) and v in ("auto", "gradient", "newton", "exact"),
+        "'auto', 'gradient', 'newton' or 'exact'",
+        names=("auto", "gradient", "newton", "exact"),
+    ),
+    "l2_regularization": Parameter(
+        "float",
+        "Added to the weight (or curvature) by which the sum of gradients in a leaf is divided:\n"
+        "leaves of few rows are drawn to 0. Exact leaf values do without: set\n"
+        "``min_samples_leaf`` where medians or quantiles of few rows are not to be trusted.",
+        lambda v: is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "subsample": Parameter(
+        "float",
+        "Share of the rows on which each tree is grown, drawn without replacement.",
+        lambda v: is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
+    ),
+    "monotonic_cst": Parameter(
+        "None, dict or array-like of int of shape (p,)",
+        "1: no prediction ever falls as the feature rises; -1: none ever rises; 0: free. A dict\n"
+        "names features. Holds for every output (raw predictions, class 1 for labels); not for\n"
+        "more than two classes, and not with ``leaf_fit='linear'``.",
+        is_monotonic,
+        "None, or -1, 0 or 1 for every feature (or for some in a dict)",
+    ),
+    "estimator": Parameter(
+        "None or regressor",
+        "What is boosted: None for trees, or any regressor of scikit-learn, such as a linear\n"
+        "model. It is fitted to the gradients of all outputs (a copy for each if it predicts but\n"
+        "one, or where outputs are not all observed), or with ``leaf_fit='linear'`` to a view of\n"
+        "one component. It is given an array without names, with categories as their codes 0,\n"
+        "1, ...: put an encoder of columns by number into a pipeline. Weights go to its last\n"
+        "step. Parameters of trees do not apply.",
+        lambda v: (
+            v is None or (hasattr(v, "fit") and hasattr(v, "predict") and not isinstance(v, type))
+        ),
+        "None or an estimator with fit and predict (an instance, not a class)",
+    ),
+    "early_stopping": Parameter(
+        "bool or 'auto'",
+        "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
+        "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
+        "the best round are dropped. ``'auto'``: no, but where ``projection='auto'`` chooses the\n"
+        "view of numbers by trial fits, and the loss of their validation rows rose again, there\n"
+        "are no more than twice as many rounds as were best (in proportion more for more rows\n"
+        "than took part; not with ``warm_start``). Weights of rows, entries and classes count\n"
+        "in the validation loss as they do in the training loss.",
+        lambda v: is_bool(v) or (isinstance(v, str) and v == "auto"),
+        "True, False or 'auto'",
+    ),
+    "eval_metric": Parameter(
+        "None, str, Metric or callable",
+        "What early stopping looks at, and what ``history_`` keeps beside the loss: None for the\n"
+        "loss itself; a name in `polyleaf.metrics.METRICS` or of a scorer of scikit-learn, such\n"
+        "as ``'accuracy'``, ``'roc_auc'`` or ``'neg_log_loss'``; a `polyleaf.metrics.Metric`,\n"
+        "which may ask for scores; or a callable ``(y_true, y_pred) -> float`` for which larger\n"
+        "is better, and which sees predicted values or labels. All but the callable see weights\n"
+        "of rows.",
+        is_eval_metric,
+        "None, a callable, a Metric, a name of a scikit-learn scorer or one of "
+        + ", ".join(map(repr, METRICS)),
+        names=tuple(METRICS),
+    ),
+}

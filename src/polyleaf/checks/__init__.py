@@ -1,0 +1,1 @@
+"""The gate for what enters public functions: spelling, memory, optional packages."""

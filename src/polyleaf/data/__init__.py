@@ -1,0 +1,36 @@
+"""Validate and coerce X, Y and weights, and bin X: the only place in polyleaf that does."""
+
+from polyleaf.data.alignment import align_targets
+from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFeatures, bin_features
+from polyleaf.data.features import EncodedX, FeatureSchema
+from polyleaf.data.numbers import as_numbers
+from polyleaf.data.outputs import decode_classes, split_probabilities
+from polyleaf.data.target_schema import TargetSchema, TaskKind
+from polyleaf.data.targets import Targets, ingest_class_targets, ingest_regression_targets
+from polyleaf.data.times import duration_unit, time_text
+from polyleaf.data.weights import class_weights, codes_of, combine_weights, ingest_sample_weight
+
+__all__ = [
+    "MISSING_U8",
+    "MISSING_U32",
+    "BinnedData",
+    "BinnedFeatures",
+    "EncodedX",
+    "FeatureSchema",
+    "TargetSchema",
+    "Targets",
+    "TaskKind",
+    "align_targets",
+    "as_numbers",
+    "bin_features",
+    "class_weights",
+    "codes_of",
+    "combine_weights",
+    "decode_classes",
+    "duration_unit",
+    "ingest_class_targets",
+    "ingest_regression_targets",
+    "ingest_sample_weight",
+    "split_probabilities",
+    "time_text",
+]

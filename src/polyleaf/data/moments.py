@@ -1,0 +1,148 @@
+"""Mean and standard deviation of each channel, without a second array of the size of Y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scipy import sparse
+
+    from polyleaf.data import Targets
+
+#: Entries per block of rows (512 KB). Fixed, so that sums have a fixed order.
+_BLOCK_ENTRIES = 2**16
+#: Larger outputs have squares that double precision cannot add up.
+LARGEST_OUTPUT = 1e100
+#: A standard deviation this far below the largest value is rounding.
+_ROUNDING = 1e-15
+#: The squares of smaller deviations vanish.
+_LEAST_STD = 1e-150
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted moments of the observed entries of each channel.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_channels,), float64
+        0 for a channel without any weight.
+    std : ndarray of shape (n_channels,), float64
+        0 for a channel that does not vary by more than rounding.
+    """
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+def row_blocks(n_rows: int, n_channels: int) -> Iterator[slice]:
+    """Cut rows into blocks small enough that a float64 copy of one costs nothing."""
+    step = max(1, _BLOCK_ENTRIES // n_channels)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def channel_moments(targets: Targets, weights: NDArray[np.float64] | None) -> Moments:
+    """Compute the moments of all channels.
+
+    Parameters
+    ----------
+    targets : Targets
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+
+    Raises
+    ------
+    ValueError
+        If a value is too large to be squared.
+    """
+    if isinstance(targets.values, np.ndarray):
+        largest, mean, variance = _dense_moments(targets.values, targets.observed, weights)
+    else:
+        largest, mean, variance = _sparse_moments(targets.values, weights)
+    if largest.max() > LARGEST_OUTPUT:
+        output = int(np.argmax(largest))
+        raise ValueError(
+            f"Outputs must lie between -{LARGEST_OUTPUT:g} and {LARGEST_OUTPUT:g}, because their "
+            f"squares are summed; output {output} of y holds {largest[output]:g} in absolute "
+            "value. Divide it by a constant."
+        )
+    std = np.sqrt(variance)
+    varies = std > np.maximum(_ROUNDING * largest, _LEAST_STD)
+    return Moments(mean, np.where(varies, std, 0.0))
+
+
+def _dense_moments(
+    values: NDArray[np.float64],
+    observed: NDArray[np.bool_] | None,
+    weights: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Largest absolute value, mean and variance of each channel, in two passes."""
+    n_rows, n_channels = values.shape
+    total, gross, squares, largest = np.zeros((4, n_channels))
+    is_plain = observed is None and weights is None
+    # Unobserved entries are 0 and add nothing; NumPy's einsum does not depend on BLAS's threads.
+    for rows, weight in _entry_weights((n_rows, n_channels), observed, weights):
+        np.maximum(largest, np.abs(values[rows]).max(axis=0), out=largest)
+        total += weight.sum(axis=0) if weight.shape[1] > 1 else weight.sum()
+        gross += np.einsum("ij,ij->j", np.broadcast_to(weight, values[rows].shape), values[rows])
+    safe = np.where(total > 0, total, 1.0)
+    mean, rest = gross / safe, np.zeros(n_channels)
+    with np.errstate(over="ignore", invalid="ignore"):  # too large values are refused later
+        for rows, weight in _entry_weights((n_rows, n_channels), observed, weights):
+            deviations = values[rows] - mean
+            weighted = deviations if is_plain else weight * deviations
+            rest += weighted.sum(axis=0)
+            squares += np.einsum("ij,ij->j", weighted, deviations)
+        return largest, *_corrected(mean, rest / safe, squares / safe)
+
+
+def _corrected(
+    mean: NDArray[np.float64], rest: NDArray[np.float64], square: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance, from a rounded mean and the moments of the deviations from it."""
+    return mean + rest, np.maximum(square - rest**2, 0.0)
+
+
+def _entry_weights(
+    shape: tuple[int, int],
+    observed: NDArray[np.bool_] | None,
+    weights: NDArray[np.float64] | None,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield blocks of rows and their weights, of shape (n_block, 1) or (n_block, n_channels)."""
+    for rows in row_blocks(*shape):
+        n_block = rows.stop - rows.start
+        block: NDArray[Any] = np.ones((n_block, 1)) if weights is None else weights[rows]
+        if block.ndim == 1:
+            block = block[:, None]
+        yield rows, block if observed is None else block * observed[rows]
+
+
+def _sparse_moments(
+    values: sparse.csr_array[Any, tuple[int, int]], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Largest absolute value, mean and variance of each channel; absent entries are zeros."""
+    n_rows, n_channels = values.shape
+    row_weights = np.ones(n_rows) if weights is None else weights
+    entry_weights = np.repeat(row_weights, np.diff(values.indptr))
+    total = row_weights.sum()
+    channel = values.indices
+
+    def summed(entries: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(channel, weights=entries, minlength=n_channels).astype(np.float64)
+
+    largest = np.zeros(n_channels)
+    np.maximum.at(largest, channel, np.abs(values.data))
+    mean = summed(entry_weights * values.data) / total
+    with np.errstate(over="ignore", invalid="ignore"):  # too large values are refused later
+        deviations = values.data - mean[channel]
+        absent = np.maximum(total - summed(entry_weights), 0.0)
+        absent[np.bincount(channel, minlength=n_channels) == n_rows] = 0.0
+        rest = summed(entry_weights * deviations) - absent * mean
+        square = summed(entry_weights * deviations**2) + absent * mean**2
+        return largest, *_corrected(mean, rest / total, square / total)

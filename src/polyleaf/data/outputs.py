@@ -1,0 +1,120 @@
+"""Turn channel probabilities into what a classifier's `predict` and `predict_proba` return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf.data.target_schema import TargetSchema
+
+if TYPE_CHECKING:
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+
+
+def decode_classes(schema: TargetSchema, probabilities: NDArray[Any] | CSR) -> NDArray[Any] | CSR:
+    """Choose classes: the likelier one of two (the first if tied), or the likeliest.
+
+    Parameters
+    ----------
+    schema : TargetSchema
+        Of a classifier.
+    probabilities : ndarray or csr_array of shape (n_rows, n_channels)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_outputs), or csr_array
+        Labels in the user's dtype; 0/1 as int64 for multi-label problems, sparse if Y was. An
+        object array if the outputs' labels are of different types.
+    """
+    _check_channels(schema, probabilities)
+    if schema.kind == "multilabel":
+        return _decode_multilabel(schema, probabilities)
+    probabilities = _dense(probabilities)
+    if schema.kind == "binary":
+        chosen = (probabilities[:, 0] > 0.5).astype(np.int64)
+        labels: NDArray[Any] = schema.classes[0][chosen]
+        return labels
+    decoded: list[NDArray[Any]] = [
+        classes[np.argmax(probabilities[:, start:stop], axis=1)]
+        for classes, start, stop in _groups(schema)
+    ]
+    if schema.kind == "multiclass":
+        return decoded[0]
+    result = np.empty((probabilities.shape[0], schema.n_outputs), dtype=_common_dtype(schema))
+    for j, column in enumerate(decoded):
+        result[:, j] = column
+    return result
+
+
+def split_probabilities(
+    schema: TargetSchema, probabilities: NDArray[Any] | CSR
+) -> NDArray[Any] | CSR | list[NDArray[Any]]:
+    """Arrange channel probabilities as `predict_proba` returns them.
+
+    Parameters
+    ----------
+    schema : TargetSchema
+        Of a classifier.
+    probabilities : ndarray or csr_array of shape (n_rows, n_channels)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2), (n_rows, n_classes) or (n_rows, n_labels), or a list of arrays
+        Two columns for a binary problem, one per class or per label otherwise, and one array of
+        shape (n_rows, n_classes_j) per output of a multi-class multi-output problem.
+    """
+    _check_channels(schema, probabilities)
+    if schema.kind == "multilabel":
+        return probabilities
+    probabilities = _dense(probabilities)
+    if schema.kind == "binary":
+        return np.column_stack([1.0 - probabilities[:, 0], probabilities[:, 0]])
+    if schema.kind == "multiclass":
+        return probabilities
+    return [probabilities[:, start:stop] for _, start, stop in _groups(schema)]
+
+
+def _check_channels(schema: TargetSchema, probabilities: NDArray[Any] | CSR) -> None:
+    if schema.kind == "regression":
+        raise ValueError("A regression has no classes to decode; use the raw predictions.")
+    if probabilities.ndim != 2 or probabilities.shape[1] != schema.n_channels:
+        raise ValueError(
+            f"probabilities must have the shape (n_rows, {schema.n_channels}), one column per "
+            f"channel; got {probabilities.shape}."
+        )
+
+
+def _dense(probabilities: NDArray[Any] | CSR) -> NDArray[Any]:
+    return probabilities if isinstance(probabilities, np.ndarray) else probabilities.toarray()
+
+
+def _groups(schema: TargetSchema) -> list[tuple[NDArray[Any], int, int]]:
+    offsets = schema.channel_offsets.tolist()
+    return list(zip(schema.classes, offsets[:-1], offsets[1:]))
+
+
+def _decode_multilabel(
+    schema: TargetSchema, probabilities: NDArray[Any] | CSR
+) -> NDArray[np.int64] | CSR:
+    if isinstance(probabilities, np.ndarray):
+        chosen = probabilities > 0.5
+        if schema.is_sparse:
+            return sparse.csr_array(chosen).astype(np.int64)
+        return chosen.astype(np.int64)
+    kept = (probabilities.data > 0.5).astype(np.int64)
+    decoded = sparse.csr_array(
+        (kept, probabilities.indices.copy(), probabilities.indptr.copy()),
+        shape=probabilities.shape,
+    )
+    decoded.eliminate_zeros()
+    return decoded if schema.is_sparse else decoded.toarray()
+
+
+def _common_dtype(schema: TargetSchema) -> np.dtype[Any]:
+    dtypes = [classes.dtype for classes in schema.classes]
+    if len({dtype.kind for dtype in dtypes}) == 1:
+        return np.result_type(*dtypes)
+    return np.dtype(object)

@@ -1,0 +1,1 @@
+"""What every estimator is: declared parameters, one way to fit, regressors and classifiers."""

@@ -1,0 +1,186 @@
+"""What a parameter of an estimator declares: its values, its meaning, and how files hold it.
+
+Every family declares its parameters once, in its module `parameters`; its estimators have them as
+`_declared`. `documented` writes them into the docstring, `check_parameters` checks values by them,
+and model files write and read values by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import Parameter as Argument
+from inspect import cleandoc, signature
+from textwrap import indent
+from typing import Any, TypeVar
+
+from polyleaf.checks.spelling import did_you_mean
+from polyleaf.files.parameters import PLAIN, Stored
+
+T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True)
+class Added:
+    """A parameter that files of older releases lack.
+
+    Attributes
+    ----------
+    version : str
+        The first release that has it.
+    before : object
+        The value that models of older releases behave like.
+    """
+
+    version: str
+    before: Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    type : str
+        As it stands in the docstring, without the default.
+    doc : str
+        What it does.
+    accepts : callable
+        Whether a value is of the right kind and range.
+    expected : str
+        The range in words, for the error message.
+    names : tuple of str
+        The strings among the values it may have.
+    stored : Stored
+        How model files hold it.
+    added : Added or None
+        None: it is as old as the file format.
+    """
+
+    type: str
+    doc: str
+    accepts: Callable[[Any], bool]
+    expected: str
+    names: tuple[str, ...] = ()
+    stored: Stored = PLAIN
+    added: Added | None = None
+
+    def meaning(self, doc: str) -> Parameter:
+        """Give the same parameter with another meaning."""
+        return replace(self, doc=doc)
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A constructor parameter has a value that it cannot have."""
+
+
+def check_parameters(estimator: Any) -> None:
+    """Hold an estimator's parameters against their declarations.
+
+    Raises
+    ------
+    InvalidParameterError
+        Naming the parameter, what it may be and what it is.
+    """
+    cls: Any = type(estimator)
+    for name in parameter_names(cls):
+        value = getattr(estimator, name)
+        parameter = declaration_of(cls, name)
+        if not parameter.accepts(value):
+            raise InvalidParameterError(
+                f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
+                f"got {value!r}.{did_you_mean(value, parameter.names)}"
+            )
+
+
+@lru_cache(maxsize=64)
+def parameter_names(cls: Any) -> tuple[str, ...]:
+    """Give the names of the constructor's parameters, which take long to find."""
+    return tuple(cls._get_param_names())
+
+
+def declaration_of(cls: Any, name: str) -> Parameter:
+    """Find what a parameter means to an estimator class."""
+    declared: dict[str, Parameter] = cls._declared
+    return declared[name]
+
+
+def parameters_to_json(estimator: Any) -> dict[str, Any]:
+    """Give the parameters of an estimator as a model file holds them."""
+    cls: Any = type(estimator)
+    return {
+        name: declaration_of(cls, name).stored.write(name, getattr(estimator, name))
+        for name in parameter_names(cls)
+    }
+
+
+def parameters_from_json(cls: Any, stored: Any) -> dict[str, Any]:
+    """Undo `parameters_to_json`.
+
+    A parameter that did not exist when the file was written has the value that models of that
+    release behave like.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is missing, or nobody knows it.
+    """
+    names = parameter_names(cls)
+    if not isinstance(stored, dict) or not set(stored) <= set(names):
+        raise ValueError(f"Expected the parameters {', '.join(names)}.")
+    given = {}
+    for name in names:
+        parameter = declaration_of(cls, name)
+        if name in stored:
+            given[name] = parameter.stored.read(stored[name])
+        elif parameter.added is not None:
+            given[name] = parameter.added.before
+        else:
+            raise ValueError(f"the parameter {name} is missing.")
+    return given
+
+
+def documented(cls: T) -> T:
+    """Write the parameters of the constructor into the class docstring at ``{parameters}``."""
+    entries = []
+    for name, argument in signature(cls).parameters.items():
+        if argument.kind is Argument.VAR_KEYWORD:
+            raise TypeError(f"{cls.__name__} must name its parameters")
+        parameter = declaration_of(cls, name)
+        entries.append(
+            f"{name} : {parameter.type}, default={argument.default!r}\n"
+            + indent(parameter.doc, "    ")
+        )
+    # Python up to 3.12 leaves a docstring indented as it stands in the source.
+    cls.__doc__ = cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(entries))
+    return cls
+
+
+def defaults(**changed: Any) -> Callable[[T], T]:
+    """Give a class its base's constructor with other defaults.
+
+    Parameters
+    ----------
+    **changed : object
+        New defaults of parameters of the base's constructor.
+    """
+
+    def change(cls: T) -> T:
+        base: Any = cls.__mro__[1].__init__  # type: ignore[misc]
+        inherited = signature(base)
+
+        def construct(self: Any, **parameters: Any) -> None:
+            base(self, **{**changed, **parameters})
+
+        construct.__signature__ = inherited.replace(  # type: ignore[attr-defined]
+            parameters=[
+                argument.replace(default=changed.get(name, argument.default))
+                for name, argument in inherited.parameters.items()
+            ]
+        )
+        cls.__init__ = construct  # type: ignore[misc]
+        return cls
+
+    return change

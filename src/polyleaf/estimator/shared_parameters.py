@@ -1,0 +1,156 @@
+"""Parameters of several families of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polyleaf import losses
+from polyleaf.estimator.label_decoding import decoding_from_json, decoding_to_json, is_decoding
+from polyleaf.estimator.parameter_kinds import (
+    is_bool,
+    is_dicts_or_none,
+    is_int,
+    is_loss,
+    is_max_features,
+    is_random_state,
+    is_real,
+)
+from polyleaf.estimator.parameters import Parameter
+from polyleaf.files.parameters import CLASS_WEIGHT, SEED, Stored
+
+DECODINGS = ("auto", "threshold", "known_label_set", "subset", "f1", "jaccard", "top_k")
+
+
+def _loss_to_json(name: str, loss: Any) -> Any:
+    return losses.to_json(loss) if isinstance(loss, losses.Loss) else loss
+
+
+def _loss_from_json(stored: Any) -> Any:
+    return stored if isinstance(stored, str) else losses.from_json(stored)
+
+
+#: Names of losses, or registered ones.
+STORED_LOSS = Stored(_loss_to_json, _loss_from_json)
+
+SHARED_PARAMETERS: dict[str, Parameter] = {
+    "n_estimators": Parameter(
+        "int",
+        "Number of trees (with ``projection='round_robin'``, of trees per output) or of graphs.",
+        lambda v: is_int(v, 1),
+        "an integer >= 1",
+    ),
+    "loss": Parameter(
+        "str or Loss",
+        "What boosting minimises: a name such as ``'huber'``, an instance such as\n"
+        "``losses.Quantile([0.1, 0.9])``, or one of your own. ``'auto'``: logistic for labels,\n"
+        "softmax for classes.",
+        is_loss,
+        "'auto', a name or a Loss",
+        stored=STORED_LOSS,
+    ),
+    "learning_rate": Parameter(
+        "float",
+        "Factor by which what a tree adds is shrunk. Smaller ones need more trees.",
+        lambda v: is_real(v, 0.0, 1.0) and v > 0,
+        "a number in (0, 1]",
+    ),
+    "max_features": Parameter(
+        "int, float, 'sqrt', 'log2', 'log2+1' or None",
+        "Number of features that are tried at each node or refinement of a rule, drawn anew for\n"
+        "each; a float is a fraction of them, ``'log2+1'`` floor(log2(p - 1) + 1) of p. If none\n"
+        "of those can split a node, more are drawn. None: all.",
+        is_max_features,
+        "None, 'sqrt', 'log2', 'log2+1', an integer >= 1 or a fraction in (0, 1]",
+        names=("sqrt", "log2", "log2+1"),
+    ),
+    "bootstrap": Parameter(
+        "bool",
+        "Whether each tree is grown on a bootstrap sample of the rows, or on all of them.",
+        is_bool,
+        "True or False",
+    ),
+    "normalize_outputs": Parameter(
+        "bool",
+        "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"
+        "divided by its standard deviation there. Predictions keep the units of Y.",
+        is_bool,
+        "True or False",
+    ),
+    "validation_fraction": Parameter(
+        "float",
+        "Share of the rows that are set aside for early stopping if fit gets no ``eval_set``.",
+        lambda v: is_real(v, 0.0, 1.0) and 0 < v < 1,
+        "a number in (0, 1)",
+    ),
+    "n_iter_no_change": Parameter(
+        "int",
+        "Rounds without anything better after which early stopping stops.",
+        lambda v: is_int(v, 1),
+        "an integer >= 1",
+    ),
+    "max_bins": Parameter(
+        "int or None",
+        "Largest number of bins into which the values of a numeric feature are sorted, missing\n"
+        "values apart. A feature with no more distinct values than that is treated exactly.\n"
+        "None: every distinct value is a bin, and sums are kept in double precision; exact, and\n"
+        "slower.",
+        lambda v: v is None or is_int(v, 2, 255),
+        "None or an integer from 2 to 255",
+    ),
+    "categorical_features": Parameter(
+        "None, list of str, list of int or list of bool",
+        "Columns to treat as categories, by name, by position or as a mask. None: the columns\n"
+        "that are categorical, string or boolean by their type.",
+        lambda v: True,  # checked against the columns of X by the data room
+        "None or a list of columns",
+    ),
+    "class_weight": Parameter(
+        "None, 'balanced', dict or list of dict",
+        "Weight of each class: a dict from class to weight, one such dict per output, or\n"
+        "``'balanced'`` for weights inversely proportional to how often a class is observed.",
+        lambda v: v == "balanced" if isinstance(v, str) else is_dicts_or_none(v),
+        "None, 'balanced', a dict or a list of dicts",
+        names=("balanced",),
+        stored=CLASS_WEIGHT,
+    ),
+    "decoding": Parameter(
+        "str or Decoder",
+        "How probabilities become the label sets of `predict` (multi-label problems):\n"
+        "``'threshold'``, the labels above 0.5; ``'subset'``, ``'f1'``, ``'jaccard'`` or\n"
+        "``'top_k'``, the best decision for that measure, as in `polyleaf.decoding`; a Decoder,\n"
+        "such as ``decoding.TopK(3)``; ``'known_label_set'`` (rules only), the best of the label\n"
+        "sets seen in training. ``'auto'``: what suits the model, the threshold for trees and\n"
+        "boosting, the best labelling for graphs, known label sets for rules with a loss of\n"
+        "whole rows.",
+        is_decoding,
+        "a Decoder or one of " + ", ".join(map(repr, DECODINGS)),
+        names=DECODINGS,
+        stored=Stored(lambda name, value: decoding_to_json(value), decoding_from_json),
+    ),
+    "warm_start": Parameter(
+        "bool",
+        "Whether a second call of fit adds members, up to ``n_estimators``, to those there are.",
+        is_bool,
+        "True or False",
+    ),
+    "random_state": Parameter(
+        "int, RandomState, Generator or None",
+        "Source of chance: ties between splits, drawn rows, features, cuts and projections. An\n"
+        "integer gives the same model every time, for any number of threads.",
+        is_random_state,
+        "None, an integer in [0, 2**32 - 1], a RandomState or a Generator",
+        stored=SEED,
+    ),
+    "n_jobs": Parameter(
+        "int or None",
+        "Number of threads; None: 1 (or what a joblib context says), -1: all processors.",
+        lambda v: v is None or (is_int(v, -(2**31)) and v != 0),
+        "None or an integer other than 0",
+    ),
+    "verbose": Parameter(
+        "int",
+        "1 shows a progress bar with the time left on standard error.",
+        lambda v: is_bool(v) or is_int(v, 0),
+        "an integer >= 0",
+    ),
+}

@@ -1,0 +1,362 @@
+"""A forest whose leaves hold training rows: a prediction is a weighted mean of training outputs.
+
+With w_ti(x) the share of training row i in the leaf of tree t that x falls into, and a_tj the
+weight of tree t for output j, the forest predicts sum_t a_tj sum_i w_ti(x) y_ij (appendix B of
+paper 000; eq. 2 of paper 004 where a_tj is 0 for outputs that a tree did not see).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf import _core
+from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.files.arrays import expect_array, expect_below
+from polyleaf.forests.condensing import CondensedLeaves
+from polyleaf.forests.sparse_means import as_core_rows, largest, largest_sums, sparse_means
+from polyleaf.trees.compact import pack_structure, unpack_structure
+from polyleaf.trees.filling import fill_leaves
+from polyleaf.trees.leaves import RowLeaves
+from polyleaf.trees.model import Trees, apply_trees
+from polyleaf.trees.structure import TreeStructure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+    Encoded: TypeAlias = NDArray[Any] | CSR
+
+#: Entries of predictions that are handled at a time.
+BLOCK_ENTRIES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees that share their training rows and outputs.
+
+    Attributes
+    ----------
+    structure : TreeStructure
+        Without statistics of nodes.
+    leaf_offsets : ndarray of shape (n_leaves + 1,), int64
+    leaf_rows : ndarray of shape (n_entries,), int32
+        Leaf l, counted over all trees, has the training rows
+        leaf_rows[leaf_offsets[l]:leaf_offsets[l + 1]].
+    leaf_counts : ndarray of shape (n_entries,), uint16, or None
+        How often each of those rows was drawn; None: once.
+    outputs : TrainingOutputs
+    tree_weights : ndarray of shape (n_trees, n_channels), float64, or None
+        Weight of each tree in each channel; columns add up to 1, or to 0 for a channel without
+        any observed output. None: all trees count alike.
+    feature_gains : ndarray of shape (n_features,), float64
+        Sum over trees of each feature's share in the gains of the tree's splits.
+    """
+
+    structure: TreeStructure
+    leaf_offsets: NDArray[np.int64]
+    leaf_rows: NDArray[np.int32]
+    leaf_counts: NDArray[np.uint16] | None
+    outputs: TrainingOutputs
+    tree_weights: NDArray[np.float64] | None
+    feature_gains: NDArray[np.float64]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.structure.tree_offsets.size - 1
+
+    @cached_property
+    def tree_leaves(self) -> NDArray[np.int64]:
+        """First leaf of every tree, and the number of all leaves; of shape (n_trees + 1,)."""
+        before = np.concatenate([[0], np.cumsum(self.structure.is_leaf)])
+        starts: NDArray[np.int64] = before[self.structure.tree_offsets]
+        return starts
+
+    @property
+    def drawn_counts(self) -> NDArray[np.uint16]:
+        """How often each row of leaf_rows was drawn, of shape (n_entries,)."""
+        if self.leaf_counts is None:
+            return np.ones(self.leaf_rows.size, np.uint16)
+        return self.leaf_counts
+
+    @cached_property
+    def entry_weights(self) -> NDArray[np.float64]:
+        """Weight of every entry of leaf_rows, before any mask; of shape (n_entries,)."""
+        weights = np.ones(self.leaf_rows.size)
+        if self.leaf_counts is not None:
+            weights *= self.leaf_counts
+        row_weights = self.outputs.weights
+        if row_weights is not None and row_weights.ndim == 1:
+            weights *= row_weights[self.leaf_rows]
+        return weights
+
+    @cached_property
+    def entry_shares(self) -> NDArray[np.float64]:
+        """Share of every entry in the weight of its leaf, before any mask: (n_entries,)."""
+        totals = np.add.reduceat(self.entry_weights, self.leaf_offsets[:-1])
+        shares: NDArray[np.float64] = self.entry_weights / np.repeat(
+            totals, np.diff(self.leaf_offsets)
+        )
+        return shares
+
+    # Prediction --------------------------------------------------------------------------------
+
+    def leaves_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, counted over all trees: (n_rows, n_trees)."""
+        nodes = self.nodes_of(X, n_threads)
+        leaves: NDArray[np.int32] = self.structure.leaf_index[
+            nodes + self.structure.tree_offsets[:-1]
+        ]
+        return leaves
+
+    def nodes_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, as a node of that tree: (n_rows, n_trees)."""
+        return apply_trees(self.structure, X, n_threads)
+
+    @property
+    def shares_row_weights(self) -> bool:
+        """Whether all channels weigh the training rows alike."""
+        return self.tree_weights is None and self.outputs.share_weights
+
+    def predict_topk(self, X: Encoded, k: int, n_threads: int = 1) -> CSR:
+        """Predict the k largest channels of every row that are above 0: csr (n_rows, n_channels).
+
+        Of equal ones, the first.
+        """
+        parts = []
+        for rows in self.row_blocks(int(X.shape[0])):
+            leaves = self.leaves_of(X[rows], n_threads)
+            if self.outputs.is_sparse and self.tree_weights is None:
+                parts.append(largest_sums(self, leaves, k, n_threads))
+            else:
+                parts.append(largest(self.predict_leaves(leaves, n_threads=n_threads), k))
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    @cached_property
+    def core_rows(self) -> _core.LeafRows:
+        """Rows of leaves and sparse outputs, as the core reads them, every index checked.
+
+        Behind the last leaf there is one without rows.
+        """
+        return as_core_rows(self)
+
+    def predict(self, X: Encoded, n_threads: int = 1) -> Any:
+        """Predict all channels.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_rows, n_features)
+            Encoded features.
+        n_threads : int
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_channels), float64, or csr_array if the outputs are sparse
+            NaN for a channel that was never observed.
+        """
+        parts = [
+            self.predict_leaves(self.leaves_of(X[rows], n_threads), n_threads=n_threads)
+            for rows in self.row_blocks(int(X.shape[0]))
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return sparse.vstack(parts, format="csr") if self.outputs.is_sparse else np.vstack(parts)
+
+    def row_blocks(self, n_rows: int) -> Iterator[slice]:
+        """Cut rows to predict into blocks whose predictions and leaves fit in the cache or so."""
+        step = max(1, BLOCK_ENTRIES // (self.n_trees + self.outputs.n_channels))
+        for start in range(0, max(n_rows, 1), step):
+            yield slice(start, min(start + step, n_rows))
+
+    def predict_leaves(
+        self,
+        leaves: NDArray[np.int32],
+        tree_weights: NDArray[np.float64] | None = None,
+        trees: slice = slice(None),
+        n_threads: int = 1,
+    ) -> Any:
+        """Predict all channels of rows by their leaves.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n_rows, n_some_trees), int32
+            Counted over all trees; the number of all leaves stands for nothing to add.
+        tree_weights : ndarray of shape (n_some_trees, n_channels), optional
+            Those of the forest by default.
+        trees : slice
+            The trees that the leaves belong to.
+        n_threads : int
+        """
+        if tree_weights is None and self.tree_weights is not None:
+            tree_weights = self.tree_weights[trees]
+        if self.outputs.is_sparse:
+            return sparse_means(self, leaves, tree_weights, n_threads)
+        condensed = self._condensed
+        predicted = np.zeros((leaves.shape[0], self.outputs.n_channels))
+        _core.average_rows(
+            leaves=np.ascontiguousarray(leaves),
+            leaf_offsets=condensed.leaf_offsets,
+            leaf_rows=condensed.leaf_rows,
+            shares=condensed.shares,
+            values=condensed.values,
+            tree_weights=None if tree_weights is None else np.ascontiguousarray(tree_weights),
+            averages=predicted,
+            n_threads=n_threads,
+        )
+        if self.outputs.observed is not None or self.outputs.weights is not None:
+            predicted[:, self._never_observed] = np.nan
+        return predicted
+
+    @cached_property
+    def _never_observed(self) -> NDArray[np.bool_]:
+        """Channels that no training row with a weight tells anything about."""
+        if self.outputs.share_weights:
+            return np.zeros(self.outputs.n_channels, np.bool_)
+        never: NDArray[np.bool_] = np.all(self.root_weights <= 0, axis=0)
+        return never
+
+    @cached_property
+    def root_weights(self) -> NDArray[np.float64]:
+        """Weight of all rows of a tree in each channel, of shape (n_trees, n_channels)."""
+        if self.outputs.share_weights:
+            starts = self.leaf_offsets[self.tree_leaves[:-1]]
+            totals = np.add.reduceat(self.entry_weights, starts)
+            return np.broadcast_to(totals[:, None], (self.n_trees, self.outputs.n_channels))
+        sums = np.zeros((self.n_trees, self.outputs.n_channels))
+        for t, counts in enumerate(self.in_bag_counts()):
+            for channel in range(self.outputs.n_channels):
+                sums[t, channel] = counts @ self.outputs.channel_weights(channel)
+        return sums
+
+    def in_bag_counts(self) -> Iterator[NDArray[np.int64]]:
+        """How often each training row stands in each tree, tree by tree; of shape (n_train,)."""
+        ends = self.leaf_offsets[self.tree_leaves]
+        for start, end in zip(ends[:-1].tolist(), ends[1:].tolist()):
+            counts = np.zeros(self.outputs.n_train, np.int64)
+            drawn = 1 if self.leaf_counts is None else self.leaf_counts[start:end]
+            counts[self.leaf_rows[start:end]] = drawn
+            yield counts
+
+    @cached_property
+    def _condensed(self) -> CondensedLeaves:
+        if not self.outputs.share_weights:
+            return CondensedLeaves.of_means([self.tree(t) for t in range(self.n_trees)])
+        return CondensedLeaves.of_rows(
+            self.leaf_offsets, self.leaf_rows, self.entry_shares, np.asarray(self.outputs.values)
+        )
+
+    # Members -----------------------------------------------------------------------------------
+
+    def tree(self, t: int, n_threads: int = 1) -> Trees:
+        """One tree without statistics of its nodes, a model that shares the training outputs.
+
+        Its leaves hold rows if all channels of a row share their weight; otherwise dense means.
+        """
+        structure = self.structure.tree(t)
+        first, last = self.tree_leaves[t], self.tree_leaves[t + 1]
+        offsets = self.leaf_offsets[first : last + 1]
+        entries = slice(int(offsets[0]), int(offsets[-1]))
+        rows = self.leaf_rows[entries]
+        weights = np.ones(rows.size)
+        if self.leaf_counts is not None:
+            weights *= self.leaf_counts[entries]
+        if self.outputs.share_weights:
+            if self.outputs.weights is not None:
+                weights *= self.outputs.weights[rows]
+            outputs = replace(self.outputs, weights=None)
+            return Trees(structure, RowLeaves(offsets - offsets[0], rows, weights, outputs))
+        means = fill_leaves(
+            structure, offsets - offsets[0], rows, weights, self.outputs, n_threads
+        )
+        return Trees(structure, means)
+
+    def with_tree_weights(self, tree_weights: NDArray[np.float64] | None) -> Forest:
+        """Give the forest other weights of trees."""
+        return replace(self, tree_weights=tree_weights)
+
+    # Model files -------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Name the arrays, for a model file."""
+        arrays = pack_structure(self.structure) | self.outputs.to_arrays()
+        arrays["leaf_sizes"] = np.diff(self.leaf_offsets).astype(np.int32)
+        arrays["leaf_rows"] = self.leaf_rows
+        arrays["feature_gains"] = self.feature_gains
+        if self.leaf_counts is not None:
+            arrays["leaf_counts"] = self.leaf_counts
+        if self.tree_weights is not None:
+            arrays["tree_weights"] = self.tree_weights
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Forest:
+        """Rebuild and check a forest from named arrays.
+
+        Raises
+        ------
+        ValueError
+            If anything is absent, of another type or shape, or out of range.
+        """
+        structure = unpack_structure(arrays)
+        outputs = TrainingOutputs.from_arrays(arrays)
+        sizes = expect_array(arrays, "leaf_sizes", np.int32, 1)
+        rows = expect_array(arrays, "leaf_rows", np.int32, 1)
+        if sizes.size != structure.n_leaves or sizes.min() < 1:
+            raise ValueError(f"Expected {structure.n_leaves} leaves, each with a training row.")
+        if sizes.sum(dtype=np.int64) != rows.size:
+            raise ValueError(f"Expected the leaves to hold {rows.size} training rows.")
+        expect_below(rows, outputs.n_train, "leaf_rows")
+        gains = expect_array(arrays, "feature_gains", np.float64, 1)
+        if gains.size != structure.n_features or not np.all((gains >= 0) & np.isfinite(gains)):
+            raise ValueError("Expected a finite gain, not negative, of every feature.")
+        forest = cls(
+            structure=structure,
+            leaf_offsets=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+            leaf_rows=rows,
+            leaf_counts=_counts_from_arrays(arrays, rows.size),
+            outputs=outputs,
+            tree_weights=_tree_weights_from_arrays(
+                arrays, (structure.tree_offsets.size - 1, outputs.n_channels)
+            ),
+            feature_gains=gains,
+        )
+        with np.errstate(over="ignore"):
+            totals = np.add.reduceat(forest.entry_weights, forest.leaf_offsets[:-1])
+            is_finite = np.isfinite(totals.sum())
+        if totals.min() <= 0 or not is_finite:
+            raise ValueError("Expected every leaf to have a positive weight, and a finite sum.")
+        return forest
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_arrays()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(Forest.from_arrays(state).__dict__)
+
+
+def _counts_from_arrays(
+    arrays: Mapping[str, NDArray[Any]], n_entries: int
+) -> NDArray[np.uint16] | None:
+    if "leaf_counts" not in arrays:
+        return None
+    counts = expect_array(arrays, "leaf_counts", np.uint16, 1)
+    if counts.size != n_entries or counts.min() < 1:
+        raise ValueError("Expected every row of a leaf to have been drawn at least once.")
+    return counts
+
+
+def _tree_weights_from_arrays(
+    arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int]
+) -> NDArray[np.float64] | None:
+    if "tree_weights" not in arrays:
+        return None
+    weights = expect_array(arrays, "tree_weights", np.float64, 2)
+    if weights.shape != shape or not np.all((weights >= 0) & (weights <= 1)):
+        raise ValueError(f"Expected weights of trees in [0, 1] of shape {shape}.")
+    return weights

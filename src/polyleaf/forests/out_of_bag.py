@@ -1,0 +1,144 @@
+"""What the trees of a forest say of the training rows that they did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf.data.moments import row_blocks
+
+if TYPE_CHECKING:
+    from polyleaf.data import EncodedX
+    from polyleaf.forests.model import Forest
+
+#: Rows by which the error of a tree is drawn towards that of the average tree.
+_PRIOR_ROWS = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfBag:
+    """Out-of-bag predictions of the training rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_channels), float64, or csr_array if Y is sparse
+        Of a dense array, NaN where no tree can tell.
+    n_trees : ndarray of shape (n_rows,), int64
+        Trees that did not see the row.
+    """
+
+    values: Any
+    n_trees: NDArray[np.int64]
+
+    def scorable_rows(self, observed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Tell which rows have a prediction of each of their observed outputs: (n_rows,).
+
+        Parameters
+        ----------
+        observed : ndarray of shape (n_rows, n_channels), bool, or None
+            None: everything is.
+        """
+        scorable: NDArray[np.bool_] = self.n_trees > 0
+        if isinstance(self.values, np.ndarray):
+            is_gap = np.isnan(self.values)
+            is_gap = is_gap if observed is None else is_gap & observed
+            scorable = scorable & ~is_gap.any(axis=1)
+        return scorable
+
+
+def is_out_of_bag(forest: Forest) -> NDArray[np.bool_]:
+    """Tell which rows each tree was not grown on, of shape (n_train, n_trees)."""
+    outside = np.ones((forest.outputs.n_train, forest.n_trees), np.bool_)
+    for t, counts in enumerate(forest.in_bag_counts()):
+        outside[:, t] = counts == 0
+    return outside
+
+
+def predict_out_of_bag(forest: Forest, X: EncodedX, n_threads: int = 1) -> OutOfBag:
+    """Predict every training row by the trees that did not see it.
+
+    Parameters
+    ----------
+    forest : Forest
+    X : ndarray or csr_array of shape (n_train, n_features)
+        The training features, encoded.
+    n_threads : int
+    """
+    outside = is_out_of_bag(forest)
+    nothing = np.int32(forest.structure.n_leaves)
+    parts = []
+    for rows in row_blocks(outside.shape[0], forest.outputs.n_channels + forest.n_trees):
+        leaves = np.where(outside[rows], forest.leaves_of(X[rows], n_threads), nothing)
+        sums = forest.predict_leaves(leaves, n_threads=n_threads)
+        if forest.tree_weights is None:
+            totals = outside[rows].mean(axis=1)[:, None]
+        else:
+            totals = outside[rows] @ forest.tree_weights
+        parts.append(_divide(sums, totals))
+    values = sparse.vstack(parts, format="csr") if forest.outputs.is_sparse else np.vstack(parts)
+    return OutOfBag(values, outside.sum(axis=1))
+
+
+def _divide(sums: Any, totals: NDArray[np.float64]) -> Any:
+    """Divide entry by entry; nothing by nothing is not known, or 0 in a sparse matrix."""
+    if isinstance(sums, np.ndarray):
+        quotient = np.full(sums.shape, np.nan)
+        return np.divide(sums, totals, out=quotient, where=totals > 0)
+    divided = sparse.coo_array(sums)
+    by_entry = np.broadcast_to(totals, sums.shape)[divided.row, divided.col]
+    return sparse.csr_array(
+        (divided.data / by_entry, (divided.row, divided.col)), shape=sums.shape
+    )
+
+
+def tree_errors(forest: Forest, X: EncodedX) -> NDArray[np.float64]:
+    """Mean squared error of each tree in each channel, out of bag: (n_trees, n_channels).
+
+    The error of a tree counts together with a few rows of the average tree's, so that a tree
+    with few rows out of bag, or a label that is rare among them, does not get a wild weight.
+
+    Parameters
+    ----------
+    forest : Forest
+    X : ndarray or csr_array of shape (n_train, n_features)
+        The training features, encoded.
+    """
+    outside = is_out_of_bag(forest)
+    sums = np.zeros((forest.n_trees, forest.outputs.n_channels))
+    weights = np.zeros_like(sums)
+    for t in range(forest.n_trees):
+        rows = np.flatnonzero(outside[:, t])
+        if not rows.size:
+            continue
+        tree = forest.tree(t)
+        sums[t], weights[t] = _squared_errors(forest, tree.predict(X[rows]), rows)
+    total = weights.sum(axis=0)
+    average = np.divide(sums.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+    prior = _PRIOR_ROWS * total / np.maximum(outside.sum(), 1)
+    means: NDArray[np.float64] = np.divide(
+        sums + prior * average, weights + prior, out=np.zeros_like(sums), where=prior > 0
+    )
+    return means
+
+
+def _squared_errors(
+    forest: Forest, predicted: Any, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted sums of squared errors and of weights, each of shape (n_channels,)."""
+    outputs = forest.outputs
+    weights = np.ones(rows.size) if outputs.weights is None else outputs.weights[rows]
+    if outputs.is_sparse:
+        differences = sparse.csr_array(predicted - outputs.values[rows])
+        total = np.full(outputs.n_channels, weights.sum())
+        return np.asarray(weights @ differences.power(2)), total
+    by_entry = np.broadcast_to(weights[:, None] if weights.ndim == 1 else weights, predicted.shape)
+    known = ~np.isnan(predicted)
+    if outputs.observed is not None:
+        known &= outputs.observed[rows]
+    by_entry = np.where(known, by_entry, 0.0)
+    errors = np.where(known, predicted - outputs.values[rows], 0.0)
+    return (by_entry * errors**2).sum(axis=0), by_entry.sum(axis=0)

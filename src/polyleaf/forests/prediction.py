@@ -1,0 +1,158 @@
+"""What forests predict: means, stages, and the training rows behind a prediction."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyleaf.estimator.base import MultiOutputEstimator
+from polyleaf.forests.model import Forest
+from polyleaf.forests.row_weights import channel_row_weights, row_weights
+
+
+class ForestPrediction(MultiOutputEstimator):
+    """Predictions of a fitted forest."""
+
+    _forest: Forest
+    _trees_per_estimator: int
+
+    def _predict_channels(self, X: Any) -> Any:
+        encoded = self._encode(X)
+        return self._forest.predict(encoded, self._n_threads())
+
+    def _staged_channels(self, X: Any) -> Iterator[Any]:
+        """Predict by the first estimator, the first two, and so on."""
+        leaves = self._leaves_of(X)
+        forest, n_threads = self._forest, self._n_threads()
+        n_channels = forest.outputs.n_channels
+        weights = forest.tree_weights
+        if weights is None:
+            weights = np.ones((forest.n_trees, 1))
+        sums: Any = 0.0
+        totals = np.zeros(weights.shape[1])
+        # What no tree so far was to predict, all predict that have seen a row of it.
+        plain: Any = 0.0
+        is_able = forest.root_weights > 0
+        n_able = np.zeros(n_channels)
+        for t in range(forest.n_trees):
+            alone = forest.predict_leaves(
+                leaves[:, t : t + 1], np.ones((1, n_channels)), slice(t, t + 1), n_threads
+            )
+            scaled = (
+                alone * weights[t]
+                if isinstance(alone, np.ndarray)
+                else alone.multiply(weights[t]).tocsr()
+            )
+            sums, totals = sums + scaled, totals + weights[t]
+            plain, n_able = plain + alone, n_able + is_able[t]
+            if (t + 1) % self._trees_per_estimator:
+                continue
+            covered = np.where(totals > 0, totals, 1.0)
+            if isinstance(alone, np.ndarray):
+                average = np.where(n_able > 0, plain / np.maximum(n_able, 1), np.nan)
+                yield np.where(totals > 0, sums / covered, average)
+            else:
+                yield (
+                    sums.multiply(1.0 / covered).tocsr()
+                    + plain.multiply((totals <= 0) / (t + 1)).tocsr()
+                )
+
+    def _leaves_of(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, counted over all trees."""
+        encoded = self._encode(X)
+        return self._forest.leaves_of(encoded, self._n_threads())
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, n_trees), int32
+            Nodes of each tree, numbered in preorder.
+        """
+        encoded = self._encode(X)
+        return self._forest.nodes_of(encoded, self._n_threads())
+
+    def predict_weights(self, X: Any, output: int | str | None = None) -> Any:
+        """Tell how much each training row counts in the prediction of each row.
+
+        A forest predicts a weighted average of training outputs: ``predict_weights(X) @ Y`` is
+        ``predict(X)`` (or the probabilities) where all outputs share their weights. They do not
+        under subspace or out-of-bag aggregation, with unobserved targets or with weights of
+        shape (n, d): then ask for one output.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        output : int or str, optional
+            Position or name of an output. By default the weights that all outputs share, or
+            would share if all trees and all targets counted for each.
+
+        Returns
+        -------
+        csr_array of shape (n, n_train)
+            Rows add up to 1 (to 0 for an output that was never observed).
+        """
+        leaves = self._leaves_of(X)
+        if output is None:
+            return row_weights(self._forest, leaves)
+        channel = int(self._targets.channel_offsets[self._output_position(output)])
+        return channel_row_weights(self._forest, leaves, channel)
+
+    def _output_position(self, output: int | str) -> int:
+        names = list(self.output_names_)
+        if isinstance(output, str):
+            if output in names:
+                return names.index(output)
+        elif isinstance(output, numbers.Integral) and -len(names) <= output < len(names):
+            return int(output) % len(names)
+        raise ValueError(
+            f"output must be one of the {len(names)} outputs, by position or by name; got "
+            f"{output!r}."
+        )
+
+    def sample_predictions(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
+        """Draw from the joint distribution of the outputs that the forest predicts.
+
+        A draw is the whole output of one training row, chosen by `predict_weights`, so that
+        outputs keep their dependence. Unobserved entries of that row stay NaN, or None among
+        classes that are no numbers. Where outputs do not share their weights (subspace or
+        out-of-bag aggregation, round robin, unobserved targets), a row is drawn by those that
+        all trees together give it, and the mean of many draws is not `predict`.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        n_draws : int, default=1
+        random_state : int, RandomState, Generator or None
+            None: that of the forest.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n, d), or list of n_draws csr_arrays of shape (n, d)
+            In the form in which `predict` gives the outputs; a list if Y was sparse.
+        """
+        if not isinstance(n_draws, numbers.Integral) or n_draws < 1:
+            raise ValueError(f"n_draws must be an integer >= 1; got {n_draws!r}.")
+        weights = self.predict_weights(X)
+        rng = self._rng(random_state)
+        # One uniform number per draw, searched in the running total of its row's weights.
+        totals = np.concatenate([[0.0], np.cumsum(weights.data)])
+        start, end = totals[weights.indptr[:-1]], totals[weights.indptr[1:]]
+        drawn = start + rng.random((int(n_draws), start.size)) * (end - start)
+        at = np.searchsorted(totals, drawn, side="right") - 1
+        at = np.clip(at, weights.indptr[:-1], weights.indptr[1:] - 1)
+        rows = weights.indices[at]
+        return self._training_outputs(rows)
+
+    def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
+        """Give the outputs of training rows, of shape (n_draws, n), as `predict` would."""
+        raise NotImplementedError

@@ -1,0 +1,243 @@
+"""A fitted graph classifier or ensemble: from rows of X to labels and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf.files.arrays import expect_array
+from polyleaf.graphs.aggregation import Aggregation, Consensus, make_aggregation
+from polyleaf.graphs.kernels import KernelMap
+from polyleaf.graphs.members import GraphMembers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+    Rows: TypeAlias = NDArray[np.float64] | CSR
+
+Outcome: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float64]]
+
+#: Scores, in numbers, that are held at a time.
+_CHUNK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel:
+    """Members, their kernel and how they are combined.
+
+    Attributes
+    ----------
+    members : GraphMembers
+    kernel_map : KernelMap
+    aggregation : {"mam", "amm", "mve"}
+    completed : ndarray of shape (q, n_columns), float64, or None
+        Parameters of potentials on the union of the graphs, where dual variables were completed.
+    """
+
+    members: GraphMembers
+    kernel_map: KernelMap
+    aggregation: str
+    completed: NDArray[np.float64] | None = None
+
+    @cached_property
+    def consensus(self) -> Consensus:
+        """The union of the members' graphs."""
+        return Consensus(self.members.graphs)
+
+    @cached_property
+    def consensus_parameters(self) -> NDArray[np.float64]:
+        """Parameters of the averaged potentials, of shape (q, n_columns)."""
+        if self.completed is not None:
+            return self.completed
+        *_, total = self._sums_of_parameters()  # one array, which each member is added to
+        return total / self.members.n_members
+
+    def _sums_of_parameters(self) -> Iterator[NDArray[np.float64]]:
+        """Add up the members' parameters of potentials, and give the sum after each."""
+        members = self.members
+        total = np.zeros((self.consensus.graph.n_parameters, members.parameters.shape[1]))
+        for t, graph in enumerate(members.graphs):
+            own = graph.potentials(members.parameters_of(t).T).T
+            total[self.consensus.columns_of(graph)] += own
+            yield total
+
+    def outcome(self, X: Rows, n_threads: int = 1) -> Outcome:
+        """Label rows.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_rows, n_features), float64
+        n_threads : int
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows, n_labels), int32
+            Class positions.
+        relative : ndarray of shape (n_rows, sum of n_states - 1), float64
+            Scores of every class but the first, less that of the first.
+        """
+        width = self.kernel_map.n_columns + self._width()
+        return self._in_parts(
+            X, width, lambda rows: self._outcome_of(self.kernel_map.design(rows), n_threads)
+        )
+
+    def _in_parts(self, X: Rows, width: int, label: Callable[[Rows], Outcome]) -> Outcome:
+        """Label rows, so many at a time that `width` numbers for each are not too much."""
+        n_states = self.members.n_states
+        labels = np.empty((X.shape[0], n_states.size), dtype=np.int32)
+        relative = np.empty((X.shape[0], int((n_states - 1).sum())))
+        step = max(1, _CHUNK // max(1, width))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            labels[rows], relative[rows] = label(X[rows])
+        return labels, relative
+
+    def _width(self) -> int:
+        if self.aggregation == "mam":
+            return self.consensus.graph.n_parameters
+        return int(np.diff(self.members.parameter_offsets).max())
+
+    def _outcome_of(self, design: Rows, n_threads: int) -> Outcome:
+        if self.aggregation == "mam":
+            return self._outcome_by(self.consensus_parameters, design, n_threads)
+        aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
+        for _ in self._add_members(aggregation, design):
+            pass
+        return aggregation.outcome()
+
+    def _outcome_by(
+        self, parameters: NDArray[np.float64], design: Rows, n_threads: int
+    ) -> Outcome:
+        return self.consensus.graph.max_product(design @ parameters.T, n_threads)
+
+    def _add_members(self, aggregation: Aggregation, design: Rows) -> Iterator[int]:
+        for t, graph in enumerate(self.members.graphs):
+            aggregation.add(graph, design @ self.members.parameters_of(t).T)
+            yield t
+
+    def staged_outcomes(self, X: Rows, n_threads: int = 1) -> Iterator[Outcome]:
+        """Label rows by the first member, by the first two, and so on; see `outcome`."""
+        if self.completed is not None:
+            raise ValueError(
+                "Stages are not available with completion='consistent': dual variables are "
+                "completed on the union of all graphs. Use completion='zero'."
+            )
+        design = self.kernel_map.design(X)
+        if self.aggregation == "mam":  # sums of parameters, since sums of scores may be far larger
+            for t, total in enumerate(self._sums_of_parameters(), start=1):
+                label = partial(self._outcome_by, total / t, n_threads=n_threads)
+                yield self._in_parts(design, self._width(), label)
+            return
+        aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
+        for _ in self._add_members(aggregation, design):
+            yield aggregation.outcome()
+
+    def variance_terms(
+        self, design: Rows, labels: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Split the variance of the members' scores psi(x, y) over members (theorem 1).
+
+        Parameters
+        ----------
+        design : ndarray or csr_array of shape (n_rows, n_columns)
+            The kernel map's design of the rows.
+        labels : ndarray of shape (n_rows, n_labels), int32
+            The labelling y of each row that is scored.
+
+        Returns
+        -------
+        diversity, coherence : ndarray of shape (n_rows,), float64
+            The labels' variances, and their covariances, each summed. Together they are what the
+            average of the members gains in squared error over a member on average.
+        """
+        # Of a part of the rows at a time: the tables of all are larger than the model.
+        step = max(1, _CHUNK // max(int(graph.table_offsets[-1]) for graph in self.members.graphs))
+        parts = [
+            self._variance_terms_of(design[start : start + step], labels[start : start + step])
+            for start in range(0, labels.shape[0], step)
+        ]
+        diversity, coherence = (np.concatenate(terms) for terms in zip(*parts))
+        return diversity, coherence
+
+    def _variance_terms_of(
+        self, design: Rows, labels: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        first = self._label_scores(0, design, labels)  # sums of deviations from it round less
+        sums, squares = np.zeros(first.shape), np.zeros(first.shape)
+        total_square = np.zeros(first.shape[0])
+        for t in range(1, self.members.n_members):
+            deviation = self._label_scores(t, design, labels) - first
+            sums += deviation
+            squares += deviation**2
+            total_square += deviation.sum(axis=1) ** 2
+        n = self.members.n_members
+        diversity = (squares / n - (sums / n) ** 2).sum(axis=1)
+        variance = total_square / n - (sums.sum(axis=1) / n) ** 2
+        return diversity, variance - diversity
+
+    def _label_scores(
+        self, member: int, design: Rows, labels: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        scores = design @ self.members.parameters_of(member).T
+        return self.members.graphs[member].label_scores(scores, labels)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Name the arrays, for a model file."""
+        completed = {} if self.completed is None else {"completed": self.completed}
+        return {**self.members.to_arrays(), **self.kernel_map.to_arrays(), **completed}
+
+    def settings(self) -> dict[str, Any]:
+        """Describe everything but the arrays and the kernel's name by JSON types."""
+        kernel = self.kernel_map
+        return {
+            "degree": int(kernel.degree),
+            "gamma": float(kernel.gamma),
+            "coef0": float(kernel.coef0),
+            "intercept_scaling": float(kernel.intercept_scaling),
+            "n_features": int(kernel.n_features),
+            "aggregation": self.aggregation,
+            "is_completed": self.completed is not None,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], kernel: str, settings: Mapping[str, Any]
+    ) -> GraphModel:
+        """Rebuild and check a model from named arrays and its settings.
+
+        Raises
+        ------
+        ValueError
+            If anything is absent, of another type or shape, or out of range.
+        """
+        members = GraphMembers.from_arrays(arrays)
+        kernel_map = KernelMap.from_arrays(arrays, kernel, settings)
+        if settings["aggregation"] not in ("mam", "amm", "mve"):
+            raise ValueError(f"Expected a known aggregation; got {settings['aggregation']!r:.40}.")
+        completed = None
+        if settings["is_completed"]:
+            completed = expect_array(arrays, "completed", np.float64, 2)
+        model = cls(members, kernel_map, settings["aggregation"], completed)
+        n_columns = members.parameters.shape[1]
+        if kernel_map.n_columns != n_columns:
+            raise ValueError(f"Expected parameters of {kernel_map.n_columns} columns.")
+        shape = (model.consensus.graph.n_parameters, n_columns)
+        if completed is not None and (
+            completed.shape != shape or not np.isfinite(completed).all()
+        ):
+            raise ValueError(f"Expected finite completed parameters of shape {shape}.")
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("members", "kernel_map", "aggregation", "completed")
+        return {name: self.__dict__[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

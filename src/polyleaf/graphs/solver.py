@@ -1,0 +1,220 @@
+"""Train one max-margin graph classifier: ascent on the factorised dual (paper 003, eq. 5).
+
+The primal problem (eq. 2) is min 1/2 |w|^2 + sum_i c_i max_y [loss(y_i, y) + psi(x_i, y)
+- psi(x_i, y_i)], with c_i = C times the weight of example i. Its dual is raised example by
+example; see margin_block.hpp for the steps. The difference of both objectives bounds how far
+either is from the optimum, and ends the training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyleaf import _core
+from polyleaf.graphs.label_graph import LabelGraph
+from polyleaf.graphs.operators import KernelOperator
+
+MARGIN_LOSSES = ("edge", "node", "hamming")
+
+#: Examples whose scores are computed in one matrix product.
+_BLOCK = 64
+#: Steps per visit, and the share of an example's gap at which a visit ends.
+_MAX_STEPS, _GAP_SHARE = 10, 0.1
+#: An example is left alone if its gap is below this share of the target per example.
+_ENOUGH = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class MarginProblem:
+    """What one classifier is trained on.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows, n_labels), int32
+        Class positions.
+    mass : ndarray of shape (n_rows,), float64
+        C times the weight of each example.
+    label_cost : ndarray of shape (n_rows, n_labels), float64, or None
+        What an error in each label costs; None: 1 each.
+    margin_loss : {"edge", "node", "hamming"}
+        Loss between labellings: wrong edges; errors of both ends, summed over the edges; errors
+        of labels.
+    tol : float
+        Duality gap to reach, as a share of the dual objective.
+    max_iter : int
+        Most passes over the examples.
+    """
+
+    labels: NDArray[np.int32]
+    mass: NDArray[np.float64]
+    label_cost: NDArray[np.float64] | None
+    margin_loss: str
+    tol: float
+    max_iter: int
+
+    def rows(self, chosen: NDArray[np.intp]) -> MarginProblem:
+        """Give the problem of some rows."""
+        cost = None if self.label_cost is None else self.label_cost[chosen]
+        return self.with_labels(self.labels[chosen], self.mass[chosen], cost)
+
+    def with_labels(
+        self,
+        labels: NDArray[np.int32],
+        mass: NDArray[np.float64],
+        label_cost: NDArray[np.float64] | None,
+    ) -> MarginProblem:
+        """Give the same problem with other examples."""
+        return MarginProblem(labels, mass, label_cost, self.margin_loss, self.tol, self.max_iter)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSolution:
+    """A trained classifier.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_rows, q), float64
+        Dual variables as scores take them: c_i 1{u = y_ie} - mu(i, e, u).
+    state : ndarray
+        Of the operator.
+    primal, dual : float
+        Objectives; nan where they were not computed.
+    n_iter : int
+        Passes over the examples.
+    is_converged : bool
+    """
+
+    coefficients: NDArray[np.float64]
+    state: NDArray[np.float64]
+    primal: float
+    dual: float
+    n_iter: int
+    is_converged: bool
+
+    @property
+    def gap(self) -> float:
+        """Primal less dual objective."""
+        return self.primal - self.dual
+
+
+class MarginTraining:
+    """The ascent of one classifier.
+
+    Parameters
+    ----------
+    graph : LabelGraph
+    operator : KernelOperator
+    problem : MarginProblem
+    rng : numpy.random.Generator
+        Orders the visits.
+    coefficients : ndarray of shape (n_rows, q), optional
+        Where to start; 0 by default, all mass on the true labellings.
+    stop : StopFlag, optional
+        Ends the training with a KeyboardInterrupt once it is set.
+    """
+
+    def __init__(
+        self,
+        graph: LabelGraph,
+        operator: KernelOperator,
+        problem: MarginProblem,
+        rng: np.random.Generator,
+        coefficients: NDArray[np.float64] | None = None,
+        stop: _core.StopFlag | None = None,
+    ) -> None:
+        self._graph, self._operator, self._problem, self._rng = graph, operator, problem, rng
+        self._stop = stop
+        if coefficients is None:
+            coefficients = np.zeros((operator.n_rows, graph.n_parameters))
+        self.coefficients = coefficients
+        self.state = operator.state_of(coefficients)
+        self._edge_cost, self._node_cost = _loss_costs(graph, problem.margin_loss)
+        self._labels, self._label_cost = _with_dummy(graph, problem.labels, problem.label_cost)
+        self._active = np.flatnonzero(problem.mass > 0.0)
+
+    def run(self) -> MarginSolution:
+        """Pass over the examples until the gap is small, or there were enough passes."""
+        problem = self._problem
+        primal, dual = np.inf, 0.0
+        is_converged, n_iter = False, 0
+        if self.coefficients.any():
+            primal, dual = self.objectives()
+        while not is_converged and n_iter < problem.max_iter:
+            n_iter += 1
+            enough = _ENOUGH * problem.tol * dual / max(1, self._active.size)
+            slack, loss, quadratic, ascent = self._pass(_MAX_STEPS, enough)
+            dual += ascent
+            # Summed while the model moved, this tells when it is time to look.
+            if slack - loss + quadratic <= problem.tol * dual or n_iter == problem.max_iter:
+                primal, dual = self.objectives()
+                is_converged = primal - dual <= problem.tol * dual
+        return MarginSolution(self.coefficients, self.state, primal, dual, n_iter, is_converged)
+
+    def objectives(self) -> tuple[float, float]:
+        """Compute the primal and the dual objective of the present state."""
+        slack, loss, quadratic, _ = self._pass(0, 0.0)
+        return 0.5 * quadratic + slack, loss - 0.5 * quadratic
+
+    def _pass(self, max_steps: int, enough_gap: float) -> NDArray[np.float64]:
+        """Visit all examples with mass, and sum up slack, loss, quadratic term and ascent."""
+        order = self._rng.permutation(self._active) if max_steps else self._active
+        sums = np.zeros(4)
+        for start in range(0, order.size, _BLOCK):
+            if self._stop is not None and self._stop.is_set:
+                raise KeyboardInterrupt
+            sums += self._visit(order[start : start + _BLOCK], max_steps, enough_gap)
+        return sums
+
+    def _visit(
+        self, rows: NDArray[np.intp], max_steps: int, enough_gap: float
+    ) -> NDArray[np.float64]:
+        """Sweep over a block of examples; the sums but the ascent are those of the first sweep."""
+        gram, scores = self._operator.block(rows, self.state)
+        before = self.coefficients[rows]
+        coefficients = before.copy()
+        sums = np.zeros(4)
+        for sweep in range(self._operator.n_sweeps if max_steps else 1):
+            step_sums = self._graph.core.visit_block(
+                edge_cost=self._edge_cost,
+                node_cost=self._node_cost,
+                labels=self._labels[rows],
+                mass=self._problem.mass[rows],
+                label_cost=None if self._label_cost is None else self._label_cost[rows],
+                gram=gram,
+                scores=scores + gram @ (coefficients - before) if sweep else scores.copy(),
+                coefficients=coefficients,
+                max_steps=max_steps,
+                enough_gap=enough_gap,
+                gap_share=_GAP_SHARE,
+                max_sweeps=self._graph.max_sweeps,
+            )
+            ascent = step_sums[3]
+            sums += (0.0, 0.0, 0.0, ascent) if sweep else step_sums
+            if ascent <= 0.0:
+                break
+        if sums[3] > 0.0:
+            self.coefficients[rows] = coefficients
+            self._operator.add(rows, coefficients - before, self.state)
+        return sums
+
+
+def _loss_costs(graph: LabelGraph, margin_loss: str) -> tuple[float, NDArray[np.float64]]:
+    """Cost of a wrong edge, and for each edge of a node what an error there costs."""
+    if margin_loss == "edge":
+        return 1.0, np.zeros(graph.n_nodes)
+    if margin_loss == "node":
+        return 0.0, np.ones(graph.n_nodes)
+    return 0.0, 1.0 / np.bincount(graph.edges.reshape(-1), minlength=graph.n_nodes)
+
+
+def _with_dummy(
+    graph: LabelGraph, labels: NDArray[np.int32], label_cost: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int32], NDArray[np.float64] | None]:
+    """Add the dummy node's columns, if the graph has one."""
+    if graph.n_nodes == graph.n_labels:
+        return labels, label_cost
+    padded = np.pad(labels, ((0, 0), (0, 1)))
+    return padded, None if label_cost is None else np.pad(label_cost, ((0, 0), (0, 1)))

@@ -1,0 +1,327 @@
+"""What rule learners for classes and for numbers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from polyleaf.data import BinnedData, Targets
+from polyleaf.data.training import TrainingData
+from polyleaf.estimator.base import MultiOutputEstimator
+from polyleaf.estimator.counts import count, feature_count
+from polyleaf.estimator.progress import progress_bar
+from polyleaf.files.arrays import expect_array
+from polyleaf.rules.finishing import finish_rules
+from polyleaf.rules.learner import RuleLearner, RuleSettings
+from polyleaf.rules.loss_base import RuleLoss, RuleTargets
+from polyleaf.rules.model import RuleSet
+from polyleaf.rules.pruning import check_pruning, greedy_subset
+from polyleaf.rules.reader import RuleReader, rule_table
+
+#: Attributes of models that `select` and `prune` have made.
+_MEASURED = ("loss_", "full_loss_")
+
+
+class RuleEstimator(MultiOutputEstimator):
+    """Base of the rule learners."""
+
+    _rules: RuleSet
+
+    # Fitting -----------------------------------------------------------------------------------
+
+    def _loss(self) -> RuleLoss:
+        raise NotImplementedError
+
+    def _learn(
+        self,
+        data: BinnedData,
+        targets: Targets,
+        values: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        settings: RuleSettings,
+    ) -> RuleSet:
+        """Learn rules for values of shape (n_rows, n_channels)."""
+        n_threads = self._n_threads()
+        training = TrainingData(
+            features=data.binned(self.max_bins, n_threads),
+            encoded=data.encoded,
+            n_categories=data.schema.n_categories,
+            targets=targets,
+            weights=weights,
+        )
+        for name in _MEASURED:
+            if hasattr(self, name):
+                delattr(self, name)
+        rng = self._rng()
+        learner = RuleLearner(
+            training.binned,
+            RuleTargets(values, targets.observed, weights),
+            self._loss(),
+            settings,
+            self._hold_out(training, rng),
+            n_threads,
+        )
+        with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
+            rules = learner.learn(data.shape[1], rng, advance, bool(self.verbose))
+        self.validation_losses_ = np.array(learner.losses)
+        return finish_rules(rules, training.features, values)
+
+    def _settings(self, shape: tuple[int, int]) -> RuleSettings:
+        n_rows, n_features = shape
+        sizes = {"complete": 0, "single": 1, "partial": self.head_size}
+        size = sizes[self.head]
+        return RuleSettings(
+            n_rules=int(self.n_rules),
+            head_size=float(size) if isinstance(size, float) else int(size),
+            learning_rate=float(self.learning_rate),
+            l2_regularization=float(self.l2_regularization),
+            l1_regularization=float(self.l1_regularization),
+            bootstrap=bool(self.bootstrap),
+            max_features=feature_count(self.max_features, n_features),
+            max_conditions=self.max_conditions,
+            min_coverage=count(self.min_coverage, n_rows),
+            label_bins=getattr(self, "label_bins", None),
+            is_guarded=self.step == "guarded",
+            n_iter_no_change=int(self.n_iter_no_change) if self.early_stopping else None,
+        )
+
+    def _hold_out(
+        self, training: TrainingData, rng: np.random.Generator
+    ) -> NDArray[np.bool_] | None:
+        if not self.early_stopping:
+            return None
+        usable = training.weighted_rows
+        n_held_out = int(np.ceil(float(self.validation_fraction) * usable.size))
+        if n_held_out >= usable.size:
+            raise ValueError(
+                f"early_stopping holds out {n_held_out} of {usable.size} rows and leaves none to "
+                "learn from. Give more rows, or early_stopping=False."
+            )
+        held_out = np.zeros(training.n_rows, dtype=np.bool_)
+        held_out[rng.choice(usable, n_held_out, replace=False)] = True
+        return held_out
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_rules")
+
+    # Prediction --------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        encoded = self._encode(X)
+        return self._rules.scores(encoded, self._n_threads())
+
+    def _staged_scores(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        encoded = self._encode(X)
+        return self._rules.staged_scores(encoded, self._n_threads())
+
+    def covers(self, X: Any) -> NDArray[np.bool_]:
+        """Tell which rules cover each row.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, n_rules_), bool
+        """
+        encoded = self._encode(X)
+        return self._rules.covers(encoded, self._n_threads())
+
+    # Reading -----------------------------------------------------------------------------------
+
+    @property
+    def n_rules_(self) -> int:
+        """Number of rules, the default rule included."""
+        check_is_fitted(self)
+        return self._rules.n_rules
+
+    @property
+    def rules_(self) -> Any:
+        """The rules as a pandas DataFrame: body, head, coverage, support, gain."""
+        return rule_table(RuleReader(self))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the gains of the rules, of shape (n_features_in_,).
+
+        A rule's gain is divided evenly among its conditions.
+        """
+        check_is_fitted(self)
+        rules = self._rules
+        n_conditions = np.diff(rules.body_offsets)
+        shares = np.repeat(rules.gain / np.maximum(n_conditions, 1), n_conditions)
+        gains = np.bincount(rules.feature, weights=shares, minlength=rules.n_features)
+        total = gains.sum()
+        return np.asarray(gains / total if total > 0 else gains, dtype=np.float64)
+
+    def explain(self, X: Any) -> Any:
+        """List the rules that cover each row, and what each adds to each output.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p), or one row of shape (p,)
+            A few rows; a single one may also be an array or a Series.
+
+        Returns
+        -------
+        DataFrame
+            One line per row and rule that covers it, largest score first: the row's number, the
+            rule's number, its body, and a column per output with the score that it adds. The
+            scores of a row add up to its scores (`decision_function`, or the prediction). An
+            output named like one of the first columns is followed by ``(output)``.
+        """
+        reader = RuleReader(self)
+        covers = self.covers(_as_rows(X))
+        heads = self._rules.heads()
+        lines = []
+        for row, covered in enumerate(covers):
+            fired = np.flatnonzero(covered)
+            order = fired[np.argsort(-np.abs(heads[fired]).max(axis=1), kind="stable")]
+            lines += [(row, int(t), reader.body(int(t)), *heads[t]) for t in order]
+        own = ["row", "rule", "body"]
+        names = [f"{name} (output)" if name in own else name for name in reader.value_names]
+        return reader.frame(lines, [*own, *names])
+
+    # Smaller models ----------------------------------------------------------------------------
+
+    def select(self, rules: Any, X: Any = None, y: Any = None) -> Any:
+        """Make a model of some of the rules.
+
+        Parameters
+        ----------
+        rules : sequence of int or of bool
+            Positions in `rules_`, or a mask. The default rule, 0, is always kept.
+        X : array-like, frame or sparse matrix of shape (n, p), optional
+            Rows to measure the loss on, best such that `fit` has not seen.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d), optional
+            Given if and only if X is.
+
+        Returns
+        -------
+        RuleClassifier or RuleRegressor
+            A fitted copy with those rules alone, in their old order. If rows were given, its
+            attributes `loss_` and `full_loss_` are their mean loss with those rules, and with
+            all.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("select measures the loss on rows of X and y; got only one of them.")
+        given = np.asarray(rules)
+        n_rules = self._rules.n_rules
+        if given.dtype == bool and given.shape == (n_rules,):
+            given = np.flatnonzero(given)
+        if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+            raise ValueError(
+                f"rules must be a list of positions or a mask of length {n_rules}; got "
+                f"{rules!r:.80}."
+            )
+        if given.size and (given.min() < 0 or given.max() >= n_rules):
+            raise ValueError(
+                f"rules must be positions from 0 to {n_rules - 1}; got {given.min()} to "
+                f"{given.max()}."
+            )
+        kept = np.union1d(np.zeros(1, np.int64), given.astype(np.int64))
+        smaller: Any = type(self)(**self.get_params(deep=False))
+        for name, value in vars(self).items():
+            if name not in smaller.__dict__ and name not in _MEASURED:
+                setattr(smaller, name, value)
+        smaller._rules = self._rules.take(kept)
+        if X is not None:
+            smaller.loss_, smaller.full_loss_ = smaller._mean_loss(X, y), self._mean_loss(X, y)
+        return smaller
+
+    def _mean_loss(self, X: Any, y: Any) -> float:
+        scores = self._scores(X)
+        loss = self._loss().value(self._read_targets(y, len(scores)), self._unit_scores(scores))
+        return loss / len(scores)
+
+    def prune(self, X: Any, y: Any, *, n_rules: int | None = None, tolerance: float = 0.01) -> Any:
+        """Make a smaller model whose loss on the given rows is about as small.
+
+        All rows are held against all rules at once: two bytes for each pair.
+
+        Rules are taken greedily: next comes the one that lowers the mean loss most, until
+        `n_rules` are taken, or the loss is within `tolerance` of that of all rules (or lower).
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Best rows that `fit` has not seen.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            With the outputs of `fit`, and none but its classes, though not necessarily all.
+        n_rules : int, optional
+            Largest number of rules, the default rule included.
+        tolerance : float, default=0.01
+            Accepted rise of the mean loss, relative to that of all rules; ignored if `n_rules`
+            is given.
+
+        Returns
+        -------
+        RuleClassifier or RuleRegressor
+            A fitted copy with fewer rules; its attributes `loss_` and `full_loss_` are the mean
+            loss of the given rows with those rules, and with all.
+        """
+        check_is_fitted(self)
+        check_pruning(n_rules, tolerance)
+        covers = self.covers(X)
+        targets = self._read_targets(y, len(covers))
+        kept, loss, full_loss = greedy_subset(
+            self._unit_rules(), covers, targets, self._loss(), n_rules, tolerance
+        )
+        smaller = self.select(kept)
+        smaller.loss_, smaller.full_loss_ = loss, full_loss
+        return smaller
+
+    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+        """Read the y of new rows, by the outputs and classes of fit."""
+        raise NotImplementedError
+
+    def _unit_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores in the unit in which the loss was minimised."""
+        return scores
+
+    def _unit_rules(self) -> NDArray[np.float64]:
+        """Heads in the unit in which the loss was minimised, of shape (n_rules, n_channels)."""
+        return self._rules.heads()
+
+    # Model files -------------------------------------------------------------------------------
+
+    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        measured = [getattr(self, name) for name in _MEASURED if hasattr(self, name)]
+        losses = {
+            "validation_losses": self.validation_losses_,
+            "measured_losses": np.array(measured, dtype=np.float64),
+        }
+        return self._rules.to_arrays() | losses, self._metadata()
+
+    @classmethod
+    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
+        rules = RuleSet.from_arrays(arrays)
+        estimator = cls._from_metadata(metadata, rules.n_features, rules.n_channels)
+        rules.check_categories(
+            estimator._features.n_categories, estimator._features.is_categorical
+        )
+        estimator._rules = rules
+        estimator.validation_losses_ = expect_array(arrays, "validation_losses", np.float64, 1)
+        measured = expect_array(arrays, "measured_losses", np.float64, 1)
+        if measured.size not in (0, len(_MEASURED)) or np.isnan(measured).any():
+            raise ValueError("Expected a loss with the rules and one with all, or neither.")
+        for name, value in zip(_MEASURED, measured.tolist()):
+            setattr(estimator, name, value)
+        return estimator
+
+
+def _as_rows(X: Any) -> Any:
+    """Make a table of a single row; leave everything else."""
+    if isinstance(X, list | tuple) and X and all(np.ndim(value) == 0 for value in X):
+        return [list(X)]
+    if getattr(X, "ndim", 2) != 1:
+        return X
+    if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have
+        return X.to_frame().T.infer_objects()
+    return np.asarray(X).reshape(1, -1)

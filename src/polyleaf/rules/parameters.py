@@ -1,0 +1,175 @@
+"""Parameters of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from polyleaf import losses as boosting_losses
+from polyleaf.estimator.parameter_kinds import (
+    count_or_fraction,
+    is_bool,
+    is_int,
+    is_one_of,
+    is_real,
+)
+from polyleaf.estimator.parameters import Parameter
+from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS, STORED_LOSS
+
+RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
+    "n_rules": Parameter(
+        "int",
+        "Number of rules, the default rule included.",
+        lambda v: is_int(v, 1),
+        "an integer >= 1",
+    ),
+    "huber_delta": Parameter(
+        "float",
+        "Where Huber's loss becomes linear, in standard deviations of an output if outputs are\n"
+        "normalised.",
+        lambda v: is_real(v, 0.0) and v > 0,
+        "a finite number > 0",
+    ),
+    "head": Parameter(
+        "{'complete', 'single', 'partial'}",
+        "For how many outputs a rule has scores: all of them, one, or `head_size`. A rule keeps\n"
+        "its outputs while it is refined.",
+        is_one_of("complete", "single", "partial"),
+        "'complete', 'single' or 'partial'",
+        names=("complete", "single", "partial"),
+    ),
+    "head_size": Parameter(
+        "int or float",
+        "With ``head='partial'``: the number of outputs of a head, or, as a float, the share of\n"
+        "the largest gain of a single output that another must reach to be in the head.",
+        lambda v: count_or_fraction(v, 1),
+        "an integer >= 1 or a share in (0, 1]",
+    ),
+    "step": Parameter(
+        "{'newton', 'guarded'}",
+        "``'guarded'`` halves the head of a rule until the loss of the training rows does not\n"
+        "rise; ``'newton'`` takes it as it is.",
+        is_one_of("newton", "guarded"),
+        "'newton' or 'guarded'",
+        names=("newton", "guarded"),
+    ),
+    "label_bins": Parameter(
+        "int or None",
+        "Approximate the search for conditions, for many labels and a loss of whole rows: labels\n"
+        "whose scores would be alike share one, in this many bins for either sign. Heads are\n"
+        "exact in any case. None: exact search. Not for heads of a single output.",
+        lambda v: v is None or is_int(v, 1),
+        "None or an integer >= 1",
+    ),
+    "max_conditions": Parameter(
+        "int or None",
+        "Largest number of conditions in a body; None: no limit.",
+        lambda v: v is None or is_int(v, 1),
+        "None or an integer >= 1",
+    ),
+    "min_coverage": Parameter(
+        "int or float",
+        "Fewest rows of its sample that a rule covers, however often each was drawn; a float is\n"
+        "a fraction of the rows.",
+        lambda v: count_or_fraction(v, 1),
+        "an integer >= 1 or a fraction in (0, 1]",
+    ),
+    "l1_regularization": Parameter(
+        "float",
+        "Penalty of absolute scores: sums of gradients are moved towards zero by it. That is the\n"
+        "least of the penalised objective where labels do not depend on each other, and near it\n"
+        "for ``loss='examplewise_logistic'``.",
+        lambda v: is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "learning_rate": SHARED_PARAMETERS["learning_rate"].meaning(
+        "Factor of every head (shrinkage); the default rule is not shrunk."
+    ),
+    "l2_regularization": Parameter(
+        "float",
+        "Penalty of squared scores (15).",
+        lambda v: is_real(v, 0.0),
+        "a finite number >= 0",
+    ),
+    "bootstrap": SHARED_PARAMETERS["bootstrap"].meaning(
+        "Whether each rule is refined on a bootstrap sample of the rows, or on all of them;\n"
+        "its head is fitted to all rows it covers in any case.",
+    ),
+    "early_stopping": Parameter(
+        "bool",
+        "Whether to stop when ``n_iter_no_change`` rules have not lowered the loss of\n"
+        "held-out rows; rules after the least loss are dropped.",
+        is_bool,
+        "True or False",
+    ),
+    "validation_fraction": SHARED_PARAMETERS["validation_fraction"].meaning(
+        "Share of the rows to hold out for early stopping."
+    ),
+    "n_iter_no_change": SHARED_PARAMETERS["n_iter_no_change"].meaning(
+        "Rules without a smaller loss after which early stopping stops."
+    ),
+}
+
+#: Section 5 of the paper, whatever the defaults are; it tunes the first three.
+PAPER_SETTINGS: dict[str, Any] = {
+    "n_rules": 1000,
+    "learning_rate": 0.3,
+    "l2_regularization": 1.0,
+    "l1_regularization": 0.0,
+    "step": "newton",
+    "label_bins": None,
+    "max_conditions": None,
+    "min_coverage": 1,
+    "max_features": "log2+1",
+    "max_bins": None,
+    "bootstrap": True,
+    "class_weight": None,
+    "early_stopping": False,
+    "decoding": "auto",
+}
+
+
+def rule_loss_name(loss: Any) -> str | None:
+    """Give the name of a loss, which may be an instance of a class in `polyleaf.losses`.
+
+    Parameters
+    ----------
+    loss : object
+
+    Returns
+    -------
+    str or None
+        None if it has no name: a loss of one's own, or none at all.
+    """
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, boosting_losses.Loss):
+        loss.check_params()
+    names = {known: name for name, known in boosting_losses.LOSSES.items()}
+    return names.get(type(loss))
+
+
+def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:
+    """Declare the parameters of a rule learner.
+
+    Parameters
+    ----------
+    losses : iterable of str
+        The names of losses that the learner has.
+    loss_doc : str
+        What they are.
+    """
+    names = tuple(losses)
+    choices = ", ".join(map(repr, names))
+    known = [cls.__name__ for name, cls in boosting_losses.LOSSES.items() if name in names]
+    classes = ", ".join(known[:-1]) + f" or {known[-1]}"
+    return RULE_PARAMETERS | {
+        "loss": Parameter(
+            f"{{{choices}}} or Loss",
+            f"{loss_doc}\nOr an instance of {classes} of `polyleaf.losses`.",
+            lambda value: rule_loss_name(value) in names,
+            f"one of {choices}, or an instance of {classes} of polyleaf.losses",
+            names=names,
+            stored=STORED_LOSS,
+        ),
+    }

@@ -1,0 +1,338 @@
+"""From targets to the channels a tree is grown on: scaling, the view, and weights.
+
+The core works in float32. Its channels are therefore centred, come in units of their standard
+deviation, and weights in units of the largest one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf import _core
+from polyleaf.data.moments import Moments, channel_moments, row_blocks
+from polyleaf.projections import ProjectionContext, View
+
+if TYPE_CHECKING:
+    from polyleaf.data.training import TargetRows, TrainingData
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+    Scaled: TypeAlias = NDArray[np.float32] | CSR
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors that bring all channels to the order of 1.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_channels,), float64
+    unit : float
+        Unit of the scaled outputs that all channels share, a power of two: squares of scaled
+        outputs times unit^2 are squares in the units of Y, or of normalised outputs.
+    moments : Moments
+    """
+
+    factors: NDArray[np.float64]
+    unit: float
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class TargetColumns:
+    """Columns of the targets that the core scales as it reads them, so that none is copied.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_targets), float64
+    columns : ndarray of shape (n_channels,), int32
+    shift, factor : ndarray of shape (n_channels,), float64
+        A channel is (values[:, column] - shift) * factor.
+    """
+
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    shift: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScaledColumns:
+    """Columns of targets that are scaled already, which many trees share.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_targets), float32
+    columns : ndarray of shape (n_channels,), int32
+    """
+
+    values: NDArray[np.float32]
+    columns: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """What the grower sees of the targets.
+
+    Attributes
+    ----------
+    source : TargetColumns, ScaledColumns, ndarray of shape (n_rows, n_channels), or csr_array
+        An array holds weight times value, in float32; a sparse matrix values that are not
+        weighted yet.
+    row_weights : ndarray of shape (n_rows,), float32, or None
+    entry_weights : ndarray of shape (n_rows, n_channels), float32, or None
+        0 where a target is not observed.
+    """
+
+    source: TargetColumns | ScaledColumns | Scaled
+    row_weights: NDArray[np.float32] | None
+    entry_weights: NDArray[np.float32] | None
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        if isinstance(self.source, TargetColumns | ScaledColumns):
+            return self.source.columns.size
+        return int(self.source.shape[1])
+
+    @cached_property
+    def core(self) -> _core.Channels:
+        """The same for the core, which holds on to the arrays and has checked them."""
+        source, by_row, by_entry = self.source, self.row_weights, self.entry_weights
+        if isinstance(source, TargetColumns):
+            return _core.Channels.of_targets(
+                source.values, source.columns, source.shift, source.factor, by_row, by_entry
+            )
+        if isinstance(source, ScaledColumns):
+            return _core.Channels.of_scaled_targets(
+                source.values, source.columns, by_row, by_entry
+            )
+        if isinstance(source, np.ndarray):
+            return _core.Channels.of_gradients(source, by_row, by_entry)
+        return _core.Channels.of_labels(
+            int(source.shape[1]),
+            source.indptr.astype(np.int64, copy=False),
+            source.indices.astype(np.int32, copy=False),
+            source.data,
+            by_row,
+        )
+
+
+def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
+    """Choose the factors: inverse standard deviations, or one factor for all channels.
+
+    With `normalize`, every output has variance 1 on the training rows (paper 004, below eq. 1);
+    constant ones are left alone.
+    """
+    moments = channel_moments(data.targets, data.weights)
+    std = moments.std
+    if normalize:
+        return Scaling(1.0 / np.where(std > 0, std, 1.0), 1.0, moments)
+    unit = 1.0
+    if data.targets.schema.kind == "regression" and std.max() > 0:
+        unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
+    return Scaling(np.full(std.size, 1.0 / unit), unit, moments)
+
+
+def make_context(
+    data: TrainingData, scaling: Scaling, rng: np.random.Generator
+) -> ProjectionContext:
+    """Make what projections draw views from: the scaled targets.
+
+    Parameters
+    ----------
+    data : TrainingData
+    scaling : Scaling
+    rng : numpy.random.Generator
+    """
+    return ProjectionContext(
+        round=0,
+        rng=rng,
+        values=scaled_targets(data, scaling),
+        channel_offsets=data.targets.schema.channel_offsets,
+        observed=data.targets.observed,
+        weights=data.weights,
+    )
+
+
+def make_channels(
+    data: TrainingData | TargetRows,
+    scaling: Scaling,
+    view: View,
+    values: Scaled | None,
+    counts: NDArray[np.int64] | None = None,
+    means: NDArray[np.float64] | None = None,
+) -> Channels:
+    """Show the scaled targets through a view.
+
+    Parameters
+    ----------
+    data : TrainingData
+    scaling : Scaling
+    view : View
+    values : ndarray or csr_array of shape (n_rows, n_channels), or None
+        The scaled targets: those of the context that the view was drawn from. None: the core
+        scales what it reads, if the view does not mix channels.
+    counts : ndarray of shape (n_rows,), optional
+        How often each row counts, once by default.
+    means : ndarray of shape (n_channels,), optional
+        Those of `values`, if they are known.
+    """
+    targets = data.targets
+    row_weights = _row_weights(data, view, counts)
+    if view.mixes:
+        if values is None:
+            raise ValueError("A view that mixes channels needs the values it was drawn from.")
+        channels = view.apply(values, targets.observed, data.weights, means)
+        if row_weights is not None:
+            channels = channels * row_weights[:, None]
+        return Channels(channels, row_weights, None)
+    if isinstance(targets.values, np.ndarray):
+        entry_weights = _entry_weights(data, view, counts)
+        columns: TargetColumns | ScaledColumns
+        # Weights are multiplied before anything is rounded, but for those of a bootstrap sample.
+        is_plain = data.weights is None and entry_weights is None and view.scale == 1.0
+        if isinstance(values, np.ndarray) and is_plain:
+            columns = ScaledColumns(values, _columns_of(view, values.shape[1]))
+        else:
+            columns = _target_columns(targets.values, scaling, view)
+        return Channels(columns, row_weights, entry_weights)
+    return Channels(_sparse_columns(targets.values, scaling, view), row_weights, None)
+
+
+def channels_at(
+    data: TrainingData,
+    scaling: Scaling,
+    view: View,
+    values: Scaled,
+    counts: NDArray[np.int64] | None,
+    rows: NDArray[np.int32],
+) -> Channels:
+    """Show the scaled targets of some rows alone; the entries of the others are arbitrary.
+
+    The work is proportional to those rows. See `make_channels` for the parameters.
+    """
+    part = data.at(rows)
+    drawn = None if counts is None else counts[rows]
+    if view.mixes:
+        shown = make_channels(part, scaling, view, values[rows], drawn)
+    else:
+        shown = make_channels(part, scaling, view, None, drawn)
+    n_rows = data.n_rows
+    row_weights = _spread(shown.row_weights, rows, n_rows)
+    entry_weights = _spread(shown.entry_weights, rows, n_rows)
+    source = shown.source
+    if isinstance(source, TargetColumns):
+        source = replace(source, values=np.asarray(data.targets.values))
+    elif isinstance(source, ScaledColumns):
+        source = replace(source, values=_spread(source.values, rows, n_rows))
+    elif isinstance(source, np.ndarray):
+        source = _spread(source, rows, n_rows)
+    else:
+        source = _spread_csr(source, rows, n_rows)
+    return Channels(source, row_weights, entry_weights)
+
+
+def _spread(part: Any, rows: NDArray[np.int32], n_rows: int) -> Any:
+    """Put entries of some rows at their places among all."""
+    if part is None:
+        return None
+    spread = np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
+    spread[rows] = part
+    return spread
+
+
+def _spread_csr(part: CSR, rows: NDArray[np.int32], n_rows: int) -> CSR:
+    order = np.argsort(rows)
+    part = part[order]
+    sizes = np.zeros(n_rows, dtype=np.int64)
+    sizes[rows[order]] = np.diff(part.indptr)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return sparse.csr_array((part.data, part.indices, indptr), shape=(n_rows, part.shape[1]))
+
+
+def _target_columns(values: NDArray[np.float64], scaling: Scaling, view: View) -> TargetColumns:
+    columns = _columns_of(view, values.shape[1])
+    factor = scaling.factors[columns] * (1.0 if view.selected is None else view.scale)
+    return TargetColumns(values, columns, scaling.moments.mean[columns], factor)
+
+
+def _columns_of(view: View, n_channels: int) -> NDArray[np.int32]:
+    if view.selected is None:
+        return np.arange(n_channels, dtype=np.int32)
+    return np.ascontiguousarray(view.selected, dtype=np.int32)
+
+
+def scaled_targets(data: TrainingData, scaling: Scaling) -> Scaled:
+    """Scale the targets; centre them if they are dense, with 0 for what is not observed."""
+    values, observed = data.targets.values, data.targets.observed
+    if not isinstance(values, np.ndarray):
+        return _scaled_sparse(values, scaling)
+    scaled = np.empty(values.shape, dtype=np.float32)
+    for rows in row_blocks(*values.shape):
+        block = (values[rows] - scaling.moments.mean) * scaling.factors
+        scaled[rows] = block if observed is None else np.where(observed[rows], block, 0.0)
+    return scaled
+
+
+def _scaled_sparse(values: CSR, scaling: Scaling) -> CSR:
+    factors = scaling.factors.astype(np.float32)
+    entries = values.data.astype(np.float32) * factors[values.indices]
+    return sparse.csr_array((entries, values.indices, values.indptr), shape=values.shape)
+
+
+def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
+    scaled = _scaled_sparse(values, scaling)
+    if view.selected is None:
+        return scaled
+    columns: CSR = sparse.csr_array(scaled[:, view.selected] * np.float32(view.scale))
+    columns.sort_indices()
+    return columns
+
+
+def _row_weights(
+    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+) -> NDArray[np.float32] | None:
+    """Weights that all channels of the view share, None if there are none or not one per row."""
+    weights = data.weights
+    if weights is not None and weights.ndim == 2:
+        weights = view.apply_weights(weights) if view.mixes else None
+        is_shared = weights is not None
+    else:
+        is_shared = data.targets.observed is None or view.mixes
+    if not is_shared:
+        return None
+    if weights is None:
+        return None if counts is None else counts.astype(np.float32)
+    # A row whose weight lies all in outputs that the view does not see must find its leaf, too.
+    scaled = (weights / data.weight_unit).astype(np.float32)
+    scaled = np.maximum(scaled, np.finfo(np.float32).tiny)
+    return scaled if counts is None else scaled * counts.astype(np.float32)
+
+
+def _entry_weights(
+    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+) -> NDArray[np.float32] | None:
+    """Weights of single entries, None if all channels of a row share one."""
+    weights, observed = data.weights, data.targets.observed
+    if view.mixes or (observed is None and (weights is None or weights.ndim == 1)):
+        return None
+    shown = view.apply_observed(observed)
+    if shown is not None:
+        entries = shown.astype(np.float32, order="C")
+    else:
+        entries = np.ones((data.n_rows, view.n_channels), dtype=np.float32)
+    if counts is not None:
+        entries *= counts.astype(np.float32)[:, None]
+    seen_weights = view.apply_weights(weights)
+    if seen_weights is not None:
+        by_entry = seen_weights[:, None] if seen_weights.ndim == 1 else seen_weights
+        for rows in row_blocks(*entries.shape):
+            entries[rows] *= by_entry[rows] / data.weight_unit
+    return entries
