@@ -3,34 +3,24 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from polyleaf._registry import ESTIMATORS as _ESTIMATORS
-from polyleaf._registry import META_ESTIMATORS as _META_ESTIMATORS
+from polyleaf import decoding, graphs, losses, metrics, projections
+from polyleaf.boosting import BoostingClassifier, BoostingRegressor
+from polyleaf.data import BinnedData
+from polyleaf.files.saving import load, save
+from polyleaf.forests import (
+    BaggedTreesClassifier,
+    BaggedTreesRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from polyleaf.graphs.estimators import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.rules import RuleClassifier, RuleRegressor
+from polyleaf.trees import TreeClassifier, TreeRegressor
 
-if TYPE_CHECKING:  # found when they are first asked for, so that importing polyleaf is quick
-    from polyleaf import (
-        datasets,
-        decoding,
-        experiments,
-        graphs,
-        inspection,
-        losses,
-        metrics,
-        projections,
-    )
-    from polyleaf.boosting import BoostingClassifier, BoostingRegressor
-    from polyleaf.data import BinnedData
-    from polyleaf.files.saving import load, save
-    from polyleaf.forests import (
-        BaggedTreesClassifier,
-        BaggedTreesRegressor,
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
-    from polyleaf.graphs.estimators import GraphClassifier, GraphEnsembleClassifier
-    from polyleaf.rules import RuleClassifier, RuleRegressor
-    from polyleaf.trees import TreeClassifier, TreeRegressor
+if TYPE_CHECKING:
+    from polyleaf import datasets, experiments, inspection
     from polyleaf.tuning import TunedDecoder
 
 __all__ = [
@@ -64,20 +54,20 @@ __all__ = [
 
 __version__ = "0.1.0.dev0"
 
-_OTHERS = {"BinnedData": "data", "load": "files.saving", "save": "files.saving"}
+#: Imported when they are first asked for, so that importing polyleaf is quick.
+_LATER = {
+    "TunedDecoder": "polyleaf.tuning",
+    "datasets": "polyleaf.datasets",
+    "experiments": "polyleaf.experiments",
+    "inspection": "polyleaf.inspection",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in _ESTIMATORS:
-        found = _ESTIMATORS[name]
-    elif name in _META_ESTIMATORS:
-        found = _META_ESTIMATORS[name]
-    elif name in _OTHERS:
-        found = getattr(_import_module(f"polyleaf.{_OTHERS[name]}"), name)
-    elif name in __all__:
-        return _import_module(f"polyleaf.{name}")
-    else:
+    if name not in _LATER:
         raise AttributeError(f"module 'polyleaf' has no attribute {name!r}")
+    module = _import_module(_LATER[name])
+    found: object = module if name[0].islower() else getattr(module, name)
     globals()[name] = found
     return found
 
