@@ -102,6 +102,7 @@ auto without_gil(Body&& body, const std::atomic<bool>* stop = nullptr) {
 void bind_binned(nb::module_& module);
 void bind_channels(nb::module_& module);
 void bind_grower(nb::module_& module);
+void bind_histograms(nb::module_& module);
 void bind_leaves(nb::module_& module);
 void bind_predictor(nb::module_& module);
 void bind_binning(nb::module_& module);

@@ -8,9 +8,9 @@
 namespace polyleaf {
 
 NodeSearch::Thread::Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric,
-                           const CutGuide* guide)
+                           const CutGuide* guide, HistogramSearch& histograms_)
     : features(workspace),
-      histograms(workspace),
+      histograms(histograms_),
       list_search(workspace),
       sibling_search(workspace),
       lists(workspace, dense_numeric),
@@ -37,17 +37,15 @@ NodeSearch::NodeSearch(Workspace& workspace, ThreadTeam& team)
         workspace.row_codes = &data.codes;
         cut_guide_ = &data.guide;
     }
+    histograms_ = std::make_unique<HistogramTeam>(workspace, team);
     for (int i = 0; i < team.size(); ++i)
-        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_));
+        threads_.push_back(std::make_unique<Thread>(workspace, dense_numeric_, cut_guide_,
+                                                    histograms_->of_thread(i)));
     if (plan_.holds(When::whole_lists)) {
         whole_lists_ = std::make_unique<PresortedLists>(workspace, dense_numeric_);
         whole_lists_->start({0, workspace.n_rows});
     }
-    for (size_t i = 0; i < dense_numeric_.size(); ++i) {
-        if (i % kTileFeatures == 0) all_tiles_.emplace_back();
-        FeatureTile& tile = all_tiles_.back();
-        tile.features[tile.n_features++] = dense_numeric_[i];
-    }
+    all_tiles_ = tiles_of(dense_numeric_);
     if (!plan_.loads_lazily) workspace.load({0, workspace.n_rows}, resident_);
     prepare_small_nodes();
 }
@@ -63,7 +61,7 @@ std::unique_ptr<NodeHistograms> NodeSearch::new_histograms() {
         spare_.pop_back();
         return histograms;
     }
-    return std::make_unique<NodeHistograms>(workspace_, all_tiles_.size());
+    return std::make_unique<NodeHistograms>(workspace_, all_tiles_.size(), workspace_.n_blocks);
 }
 
 void NodeSearch::start_subtree(const NodeRange& subtree, int thread) {
@@ -83,11 +81,8 @@ void NodeSearch::stop_subtree(int thread) {
 
 void NodeSearch::release_large_buffers() {
     if (incremental_) incremental_->forget(0);
+    if (histograms_) histograms_->release_buffers();
     spare_.clear();
-    block_ = {};
-    codes_ = {};
-    tile_scores_ = {};
-    sibling_scores_ = {};
 }
 
 int64_t NodeSearch::partition(const NodeRange& range, const Split& split, int thread,
@@ -325,8 +320,9 @@ FinderCounts NodeSearch::finder_counts() const {
 uint64_t NodeSearch::work() const {
     uint64_t total = incremental_ ? incremental_->work() : 0;
     for (const auto& small : small_) total += small->work();
+    if (histograms_) total += histograms_->work();
     for (const auto& thread : threads_)
-        total += thread->features.work + thread->histograms.work + thread->list_search.work() +
+        total += thread->features.work + thread->list_search.work() +
                  thread->sibling_search.work() + (thread->cuts ? thread->cuts->work() : 0);
     return total;
 }

@@ -9,7 +9,7 @@
 #include "bin/shared_cuts.hpp"
 #include "grow/cut_search.hpp"
 #include "grow/feature_search.hpp"
-#include "grow/histogram_search.hpp"
+#include "grow/histogram_team.hpp"
 #include "grow/incremental_search.hpp"
 #include "grow/list_search.hpp"
 #include "grow/presorted_lists.hpp"
@@ -116,9 +116,9 @@ class NodeSearch {
     };
     struct Thread {
         Thread(Workspace& workspace, const std::vector<int32_t>& dense_numeric,
-               const CutGuide* guide);
+               const CutGuide* guide, HistogramSearch& histograms);
         FeatureSearch features;
-        HistogramSearch histograms;
+        HistogramSearch& histograms;
         ListSearch list_search, sibling_search;
         PresortedLists lists;
         ListScratch scratch;              // for lists of the whole tree
@@ -158,15 +158,6 @@ class NodeSearch {
     // Splits of single features, by the whole team.
     void search_features_with_team(const SearchNode& node, const Candidates& candidates,
                                    Split& best);
-    // Histograms of tiles, block by block so that a block of channels is loaded once.
-    void search_tiles_with_team(const SearchNode& node, std::vector<FeatureTile> tiles,
-                                NodeHistograms* kept, Split& best);
-    // Lets tiles read their codes in the order of the node's rows, where several blocks of
-    // channels share the copy.
-    void order_codes_with_team(const SearchNode& node, std::vector<FeatureTile>& tiles);
-    // body(gradient, hessian, block) with each block of the node's channels.
-    template <typename Body>
-    void for_each_block(const SearchNode& node, Body&& body);
     void reduce(std::vector<Split>& candidates, Split& best) const;
     void search_whole_lists(const SearchNode& node, Split& best);
     void search_remaining(const SearchNode& node, Thread& thread, Split& best) const;
@@ -186,10 +177,8 @@ class NodeSearch {
     std::vector<FeatureTile> all_tiles_;
     std::unique_ptr<PresortedLists> whole_lists_;  // null unless all nodes have lists
     ChannelStore resident_;  // channels of all rows; empty if they are loaded lazily
+    std::unique_ptr<HistogramTeam> histograms_;  // null if the search is incremental
     std::vector<std::unique_ptr<NodeHistograms>> spare_;
-    AlignedVector<float> block_;  // some blocks of a large node's channels
-    std::vector<uint8_t> codes_;  // of a large node in the order of its rows, [tile][row][lane]
-    std::vector<TileScores> tile_scores_, sibling_scores_;
 };
 
 }  // namespace polyleaf

@@ -21,7 +21,6 @@ constexpr int64_t kMostBlockBytes = int64_t{1} << 20;
 // More blocks than this are read faster row by row, for a histogram. As many keep the adder busy
 // even if lists are walked one by one.
 constexpr int64_t kMostListBlocks = 2;
-constexpr int64_t kHistogramBins = 256;
 
 constexpr uint8_t bit(NodeKind kind) { return uint8_t{1} << static_cast<int>(kind); }
 constexpr uint8_t kLarge = bit(NodeKind::large), kSibling = bit(NodeKind::sibling),

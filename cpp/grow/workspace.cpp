@@ -4,6 +4,7 @@
 
 #include "bin/row_codes.hpp"
 #include "grow/constant_lanes.hpp"
+#include "grow/reducer.hpp"
 #include "grow/split.hpp"
 
 namespace polyleaf {
@@ -40,11 +41,12 @@ void add_moments(const float* values, const float* weights, int64_t n, double* s
 
 Workspace::Workspace(const BinnedView& binned_, const ChannelsView& channels_,
                      const int32_t* rows_, int64_t n_rows_, const GrowParams& params_,
-                     Interrupt& interrupt_)
+                     Interrupt& interrupt_, Reducer* reducer_)
     : binned(binned_),
       channels(channels_),
       params(params_),
       interrupt(interrupt_),
+      reducer(reducer_),
       lanes(block_lanes(channels_.n_channels)),
       n_blocks(channels_.is_sparse() ? 0 : (channels_.n_channels + lanes - 1) / lanes),
       n_rows(n_rows_),
@@ -83,7 +85,7 @@ NodeTotals Workspace::summarise(const NodeRange& range, ChannelStore* store, boo
     totals.n_rows = range.size();
     // Sums in float64 need no help, and keep their last digits without it.
     const bool centres =
-        centre && store && params.l2_regularization == 0.0 && !params.double_precision;
+        centre && store && !reducer && params.l2_regularization == 0.0 && !params.double_precision;
     if (per_channel()) {
         summarise_per_channel(range, *store, totals);
     } else if (centres) {
@@ -156,6 +158,7 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store, Thr
         team->parallel_for(n_blocks, sum_block);
     else
         for (int32_t block = 0; block < n_blocks; ++block) sum_block(block, 0);
+    reduce_sums(totals, squares);
     for (size_t k = 0; k < width; ++k) {
         const double sum = totals.gradient[k];
         totals.norm += sum * sum;
@@ -170,16 +173,16 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
                                       NodeTotals& totals) const {
     const int64_t n = range.size();
     const size_t width = static_cast<size_t>(n_blocks) * lanes;
-    totals.gradient.resize(width);
-    totals.hessian.resize(width);
+    totals.gradient.assign(width, 0.0);
+    totals.hessian.assign(width, 0.0);
     totals.mean.assign(width, 0.0f);
+    std::vector<double> squares(width);
     const Blocks g = gradient_blocks(store, range), h = hessian_blocks(store, range);
-    double sum[16], weight[16], square[16], all_weights = 0.0;
     for (int32_t block = 0; block < n_blocks; ++block) {
         if (n * channels.n_channels >= kAddsPerCheck) interrupt.check();
-        std::fill_n(sum, lanes, 0.0);
-        std::fill_n(weight, lanes, 0.0);
-        std::fill_n(square, lanes, 0.0);
+        double* const sum = totals.gradient.data() + block * lanes;
+        double* const weight = totals.hessian.data() + block * lanes;
+        double* const square = squares.data() + block * lanes;
         const float* gv = g.data + block * g.block_stride;
         const float* hv = h.data + block * h.block_stride;
         for (int64_t begin = 0; begin < n; begin += kChunk) {
@@ -198,19 +201,33 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
                 square[k] += part_square[k];
             }
         }
-        for (int k = 0; k < lanes; ++k) {
-            const size_t at = static_cast<size_t>(block) * lanes + k;
-            totals.gradient[at] = sum[k];
-            totals.hessian[at] = weight[k];
-            all_weights += weight[k];
-            if (weight[k] <= 0.0) continue;
-            totals.impurity += deviations(square[k], sum[k] * sum[k] / weight[k]);
-            if (params.l2_regularization == 0.0)
-                totals.mean[at] = static_cast<float>(sum[k] / weight[k]);
-            totals.base_score += sum[k] * sum[k] / (weight[k] + params.l2_regularization);
-        }
+    }
+    reduce_sums(totals, squares);
+    double all_weights = 0.0;
+    for (size_t k = 0; k < width; ++k) {
+        const double sum = totals.gradient[k], weight = totals.hessian[k];
+        all_weights += weight;
+        if (weight <= 0.0) continue;
+        totals.impurity += deviations(squares[k], sum * sum / weight);
+        if (params.l2_regularization == 0.0) totals.mean[k] = static_cast<float>(sum / weight);
+        totals.base_score += sum * sum / (weight + params.l2_regularization);
     }
     totals.weight = all_weights / channels.n_channels;
+}
+
+void Workspace::reduce_sums(NodeTotals& totals, std::vector<double>& squares) const {
+    if (!reducer) return;
+    reducer->reduce({SumOf::node_rows, &totals.n_rows, 1});
+    std::vector<double> sums{totals.weight};
+    std::vector<double>* const parts[] = {&totals.gradient, &totals.hessian, &squares};
+    for (const auto* part : parts) sums.insert(sums.end(), part->begin(), part->end());
+    reducer->reduce({SumOf::node_sums, sums.data(), 1, static_cast<int64_t>(sums.size())});
+    totals.weight = sums[0];
+    auto next = sums.begin() + 1;
+    for (auto* part : parts) {
+        std::copy_n(next, part->size(), part->begin());
+        next += static_cast<int64_t>(part->size());
+    }
 }
 
 void Workspace::centre_channels(const NodeRange& range, ChannelStore& store,

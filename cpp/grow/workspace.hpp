@@ -13,6 +13,7 @@
 
 namespace polyleaf {
 
+class Reducer;
 struct RowCodes;
 struct Split;
 
@@ -39,7 +40,7 @@ struct NodeRange {
     }
 };
 
-// Sums over a node's rows.
+// Sums over a node's rows, those of all workers (see Reducer).
 struct NodeTotals {
     int64_t n_rows = 0;
     double weight = 0.0;    // sum of h (per channel: mean over channels)
@@ -77,13 +78,15 @@ struct PartitionScratch {
 class Workspace {
   public:
     Workspace(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
-              int64_t n_rows, const GrowParams& params, Interrupt& interrupt);
+              int64_t n_rows, const GrowParams& params, Interrupt& interrupt,
+              Reducer* reducer = nullptr);
     ~Workspace();
 
     const BinnedView& binned;
     const ChannelsView& channels;
     const GrowParams& params;
     Interrupt& interrupt;
+    Reducer* const reducer;  // null: all rows are with this worker
     const int lanes;
     const int32_t n_blocks;
     const int64_t n_rows;
@@ -130,9 +133,10 @@ class Workspace {
 
     // Sums of the node; store may be null: read from the source. `centre`: subtract the node's
     // mean from its channels, so that float32 sums stay exact in deep nodes; only without
-    // regularisation, where the criterion does not change. `need_sums`: the criterion needs
-    // gradient and mean, be they zero. `need_products`: fill `products` where the channels are not
-    // centred. Not for sparse labels (see IncrementalSearch). team: null within a parallel region.
+    // regularisation, where the criterion does not change, and on one worker. `need_sums`: the
+    // criterion needs gradient and mean, be they zero. `need_products`: fill `products` where the
+    // channels are not centred. Not for sparse labels (see IncrementalSearch). team: null within a
+    // parallel region.
     NodeTotals summarise(const NodeRange& range, ChannelStore* store, bool centre, bool need_sums,
                          bool need_products, ThreadTeam* team);
 
@@ -167,6 +171,8 @@ class Workspace {
     double weight_of(const NodeRange& range) const;
     void summarise_per_channel(const NodeRange& range, ChannelStore& store,
                                NodeTotals& totals) const;
+    // Makes rows, weight and sums those of all workers.
+    void reduce_sums(NodeTotals& totals, std::vector<double>& squares) const;
     void centre_channels(const NodeRange& range, ChannelStore& store, NodeTotals& totals) const;
     void fill_products(const NodeRange& range, ChannelStore& store, const NodeTotals& totals);
     void swap_rows(int64_t a, int64_t b, ChannelStore* store);

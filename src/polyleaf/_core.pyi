@@ -1,9 +1,13 @@
 """Types of the compiled core; see cpp/bindings."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# feature, threshold, missing_left, n_left, gain
+_FoundSplit = tuple[int, float, bool, int, float]
 
 class StopFlag:
     def __init__(self) -> None: ...
@@ -154,6 +158,13 @@ class Channels:
     @property
     def n_channels(self) -> int: ...
 
+def search_histograms(
+    binned: Binned,
+    channels: Channels,
+    rows: NDArray[np.int32],
+    params: GrowParams,
+    reduce: Callable[[str, int, NDArray[Any]], None] | None = None,
+) -> tuple[_FoundSplit, _FoundSplit, _FoundSplit]: ...
 def grow_tree(
     binned: Binned,
     channels: Channels,
