@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp -type f)
 
-.PHONY: demo test lint docs bench sanitize build clean
+.PHONY: demo test lint docs bench sanitize build stubs clean
 .DEFAULT_GOAL := build
 
 $(VENV)/.base: pyproject.toml
@@ -34,6 +34,10 @@ $(VENV)/.demo: $(VENV)/.built
 	@touch $@
 
 build: $(VENV)/.built
+
+# The types of the core, from the built module; tests/core/test_stub.py tells if they are stale.
+stubs: $(VENV)/.built $(VENV)/.lint
+	$(BIN)/python tools/make_stub.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m polyleaf.cli compare --out demo

@@ -9,13 +9,11 @@ void bind_binned(nb::module_& module) {
                       Vector<int32_t>, std::optional<Cube<uint8_t>>, std::optional<Cube<uint32_t>>,
                       Vector<int32_t>, Vector<uint32_t>, Vector<int64_t>, Vector<int32_t>,
                       std::optional<Vector<uint32_t>>>(),
-             nb::arg("n_rows"), nb::arg("is_categorical").noconvert(),
-             nb::arg("bin_offsets").noconvert(), nb::arg("bin_low").noconvert(),
-             nb::arg("bin_high").noconvert(), nb::arg("dense_features").noconvert(),
-             nb::arg("codes_u8").noconvert().none(), nb::arg("codes_u32").noconvert().none(),
-             nb::arg("sparse_features").noconvert(), nb::arg("sparse_default").noconvert(),
-             nb::arg("sparse_indptr").noconvert(), nb::arg("sparse_slot").noconvert(),
-             nb::arg("sparse_code").noconvert().none());
+             nb::arg("n_rows"), nb::arg("is_categorical"), nb::arg("bin_offsets"),
+             nb::arg("bin_low"), nb::arg("bin_high"), nb::arg("dense_features"),
+             nb::arg("codes_u8"), nb::arg("codes_u32"), nb::arg("sparse_features"),
+             nb::arg("sparse_default"), nb::arg("sparse_indptr"), nb::arg("sparse_slot"),
+             nb::arg("sparse_code"));
 }
 
 }  // namespace polyleaf::bindings

@@ -45,9 +45,8 @@ void encode(const Matrix<T>& values, const Vector<int32_t>& features,
 
 template <typename T, typename Code>
 void def_encode(nb::module_& module) {
-    module.def("encode_columns", &encode<T, Code>, nb::arg("values").noconvert(),
-               nb::arg("features").noconvert(), nb::arg("bin_offsets").noconvert(),
-               nb::arg("bin_high").noconvert(), nb::arg("codes").noconvert(), nb::arg("n_threads"),
+    module.def("encode_columns", &encode<T, Code>, nb::arg("values"), nb::arg("features"),
+               nb::arg("bin_offsets"), nb::arg("bin_high"), nb::arg("codes"), nb::arg("n_threads"),
                "Codes of the listed columns of values (n, p), in tiles of four.");
 }
 
@@ -95,12 +94,11 @@ void cut(const Matrix<T>& ordered, OutMatrix<double> low, OutMatrix<double> high
 
 template <typename T>
 void def_cut(nb::module_& module) {
-    module.def("gather_columns", &gather<T>, nb::arg("values").noconvert(),
-               nb::arg("features").noconvert(), nb::arg("block").noconvert(), nb::arg("n_threads"),
+    module.def("gather_columns", &gather<T>, nb::arg("values"), nb::arg("features"),
+               nb::arg("block"), nb::arg("n_threads"),
                "Write the listed columns of values (n, p) one by one.");
-    module.def("cut_columns", &cut<T>, nb::arg("ordered").noconvert(), nb::arg("low").noconvert(),
-               nb::arg("high").noconvert(), nb::arg("n_bins").noconvert(),
-               nb::arg("commonest").noconvert(), nb::arg("n_commonest").noconvert(),
+    module.def("cut_columns", &cut<T>, nb::arg("ordered"), nb::arg("low"), nb::arg("high"),
+               nb::arg("n_bins"), nb::arg("commonest"), nb::arg("n_commonest"),
                nb::arg("n_threads"), "Cut sorted columns, NaN last, into bins.");
 }
 
@@ -158,12 +156,11 @@ int64_t uncommon(const Matrix<T>& values, const Vector<int32_t>& features,
 template <typename T>
 void def_find_flags(nb::module_& module) {
     module.def(
-        "find_flags", &find_flags_in<T>, nb::arg("values").noconvert(), nb::arg("low").noconvert(),
-        nb::arg("high").noconvert(), nb::arg("n_high").noconvert(), nb::arg("n_threads"),
+        "find_flags", &find_flags_in<T>, nb::arg("values"), nb::arg("low"), nb::arg("high"),
+        nb::arg("n_high"), nb::arg("n_threads"),
         "Find the columns of at most two values: these, and how many rows have the larger one.");
-    module.def("list_uncommon", &uncommon<T>, nb::arg("values").noconvert(),
-               nb::arg("features").noconvert(), nb::arg("common").noconvert(),
-               nb::arg("rows").noconvert(), nb::arg("slots").noconvert(),
+    module.def("list_uncommon", &uncommon<T>, nb::arg("values"), nb::arg("features"),
+               nb::arg("common"), nb::arg("rows"), nb::arg("slots"),
                "List the rows that do not have the common value of a feature; count them.");
 }
 
@@ -218,34 +215,31 @@ bool is_csr_canonical(const Vector<Index>& indptr, const Vector<Index>& indices,
 
 template <typename Index>
 void def_canonical(nb::module_& module) {
-    module.def("is_canonical", &is_csr_canonical<Index>, nb::arg("indptr").noconvert(),
-               nb::arg("indices").noconvert(), nb::arg("n_columns"),
+    module.def("is_canonical", &is_csr_canonical<Index>, nb::arg("indptr"), nb::arg("indices"),
+               nb::arg("n_columns"),
                "Tell whether indices of a CSR matrix are in range and rise within rows.");
 }
 
 template <typename Code>
 void def_split(nb::module_& module) {
-    module.def("split_entries", &split<Code>, nb::arg("indptr").noconvert(),
-               nb::arg("indices").noconvert(), nb::arg("place").noconvert(),
-               nb::arg("code").noconvert(), nb::arg("inverted").noconvert(),
-               nb::arg("list_indptr").noconvert(), nb::arg("slots").noconvert(),
-               nb::arg("tiles").noconvert(),
+    module.def("split_entries", &split<Code>, nb::arg("indptr"), nb::arg("indices"),
+               nb::arg("place"), nb::arg("code"), nb::arg("inverted"), nb::arg("list_indptr"),
+               nb::arg("slots"), nb::arg("tiles"),
                "Split entries by row into lists and tiles of four features.");
 }
 
 }  // namespace
 
 void bind_binning(nb::module_& module) {
-    module.def("count_entries", &count, nb::arg("indices").noconvert(),
-               nb::arg("counts").noconvert(), "Count how often each number is among the indices.");
+    module.def("count_entries", &count, nb::arg("indices"), nb::arg("counts"),
+               "Count how often each number is among the indices.");
     def_canonical<int32_t>(module);
     def_canonical<int64_t>(module);
     def_split<uint8_t>(module);
     def_split<uint32_t>(module);
     def_find_flags<float>(module);
     def_find_flags<double>(module);
-    module.def("cut_into_bins", &cut_values, nb::arg("counts").noconvert(),
-               nb::arg("ends").noconvert(),
+    module.def("cut_into_bins", &cut_values, nb::arg("counts"), nb::arg("ends"),
                "Cut values that occur so often into bins of about equal counts.");
     def_cut<float>(module);
     def_cut<double>(module);

@@ -134,31 +134,25 @@ void bound_add_leaves(const Matrix<int32_t>& leaves, const Matrix<float>& values
 }  // namespace
 
 void bind_boosting(nb::module_& module) {
-    module.def("leaf_sums", &bound_leaf_sums, nb::arg("values").noconvert(),
-               nb::arg("row_weights").noconvert().none(),
-               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
-               nb::arg("leaf_offsets").noconvert(), nb::arg("sums").noconvert(),
+    module.def("leaf_sums", &bound_leaf_sums, nb::arg("values"), nb::arg("row_weights"),
+               nb::arg("entry_weights"), nb::arg("rows"), nb::arg("leaf_offsets"), nb::arg("sums"),
                nb::arg("n_threads"), "Weighted sums of the rows of every leaf.");
-    module.def("move_rows", &bound_move_rows, nb::arg("raw").noconvert(),
-               nb::arg("rows").noconvert(), nb::arg("leaf_offsets").noconvert(),
-               nb::arg("values").noconvert(), nb::arg("n_threads"),
+    module.def("move_rows", &bound_move_rows, nb::arg("raw"), nb::arg("rows"),
+               nb::arg("leaf_offsets"), nb::arg("values"), nb::arg("n_threads"),
                "Add the value of its leaf to every row.");
-    module.def("squared_step", &bound_squared_step, nb::arg("residual").noconvert(),
-               nb::arg("row_weights").noconvert().none(),
-               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
-               nb::arg("leaf_offsets").noconvert(), nb::arg("learning_rate"),
-               nb::arg("l2_regularization"), nb::arg("values").noconvert(), nb::arg("n_threads"),
+    module.def("squared_step", &bound_squared_step, nb::arg("residual"), nb::arg("row_weights"),
+               nb::arg("entry_weights"), nb::arg("rows"), nb::arg("leaf_offsets"),
+               nb::arg("learning_rate"), nb::arg("l2_regularization"), nb::arg("values"),
+               nb::arg("n_threads"),
                "Take mean residuals off; returns the fall of half the sum of squares.");
-    module.def("logistic_step", &bound_logistic_step, nb::arg("raw").noconvert(),
-               nb::arg("gradient").noconvert(), nb::arg("labels").noconvert(),
-               nb::arg("row_weights").noconvert().none(),
-               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
-               nb::arg("leaf_offsets").noconvert(), nb::arg("learning_rate"),
-               nb::arg("l2_regularization"), nb::arg("largest_move"),
-               nb::arg("values").noconvert(), nb::arg("n_threads"),
+    module.def("logistic_step", &bound_logistic_step, nb::arg("raw"), nb::arg("gradient"),
+               nb::arg("labels"), nb::arg("row_weights"), nb::arg("entry_weights"),
+               nb::arg("rows"), nb::arg("leaf_offsets"), nb::arg("learning_rate"),
+               nb::arg("l2_regularization"), nb::arg("largest_move"), nb::arg("values"),
+               nb::arg("n_threads"),
                "One Newton step per leaf and output; returns the logistic loss after it.");
-    module.def("add_leaves", &bound_add_leaves, nb::arg("leaves").noconvert(),
-               nb::arg("values").noconvert(), nb::arg("raw").noconvert(), nb::arg("n_threads"),
+    module.def("add_leaves", &bound_add_leaves, nb::arg("leaves"), nb::arg("values"),
+               nb::arg("raw"), nb::arg("n_threads"),
                "Add the values of every row's leaves, tree by tree.");
 }
 

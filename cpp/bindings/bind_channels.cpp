@@ -88,23 +88,18 @@ Channels Channels::of_labels(int64_t n_channels, const Vector<int64_t>& indptr,
 void bind_channels(nb::module_& module) {
     nb::class_<Channels>(module, "Channels",
                          "What a tree is grown on, checked once for any number of trees.")
-        .def_static("of_gradients", &Channels::of_gradients, nb::arg("values").noconvert(),
-                    nb::arg("row_weights").noconvert() = nb::none(),
-                    nb::arg("entry_weights").noconvert() = nb::none(),
+        .def_static("of_gradients", &Channels::of_gradients, nb::arg("values"),
+                    nb::arg("row_weights") = nb::none(), nb::arg("entry_weights") = nb::none(),
                     "Dense channels (n, q) of weight * value.")
-        .def_static("of_targets", &Channels::of_targets, nb::arg("values").noconvert(),
-                    nb::arg("columns").noconvert(), nb::arg("shift").noconvert(),
-                    nb::arg("factor").noconvert(), nb::arg("row_weights").noconvert() = nb::none(),
-                    nb::arg("entry_weights").noconvert() = nb::none(),
+        .def_static("of_targets", &Channels::of_targets, nb::arg("values"), nb::arg("columns"),
+                    nb::arg("shift"), nb::arg("factor"), nb::arg("row_weights") = nb::none(),
+                    nb::arg("entry_weights") = nb::none(),
                     "(values[:, columns] - shift) * factor, without a copy.")
-        .def_static("of_scaled_targets", &Channels::of_scaled_targets,
-                    nb::arg("values").noconvert(), nb::arg("columns").noconvert(),
-                    nb::arg("row_weights").noconvert() = nb::none(),
-                    nb::arg("entry_weights").noconvert() = nb::none(),
-                    "values[:, columns], without a copy.")
-        .def_static("of_labels", &Channels::of_labels, nb::arg("n_channels"),
-                    nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-                    nb::arg("data").noconvert(), nb::arg("row_weights").noconvert() = nb::none(),
+        .def_static("of_scaled_targets", &Channels::of_scaled_targets, nb::arg("values"),
+                    nb::arg("columns"), nb::arg("row_weights") = nb::none(),
+                    nb::arg("entry_weights") = nb::none(), "values[:, columns], without a copy.")
+        .def_static("of_labels", &Channels::of_labels, nb::arg("n_channels"), nb::arg("indptr"),
+                    nb::arg("indices"), nb::arg("data"), nb::arg("row_weights") = nb::none(),
                     "Sparse labels (CSR) that are not weighted yet.")
         .def_prop_ro("n_rows", &Channels::n_rows)
         .def_prop_ro("n_channels",

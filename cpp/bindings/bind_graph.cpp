@@ -1,4 +1,8 @@
 // Max-margin labelling of graphs: inference and steps of training.
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
 #include "bindings/common.hpp"
 #include "graphs/label_graph.hpp"
 #include "graphs/margin_block.hpp"
@@ -46,11 +50,12 @@ void require_labels(const LabelGraph& graph, const Matrix<int32_t>& labels) {
         }
 }
 
-nb::tuple visit(const LabelGraph& graph, double edge_cost, const Vector<double>& node_cost,
-                const Matrix<int32_t>& labels, const Vector<double>& mass,
-                const std::optional<Matrix<double>>& label_cost, const Matrix<double>& gram,
-                OutMatrix<double> scores, OutMatrix<double> coefficients, int max_steps,
-                double enough_gap, double gap_share, int64_t max_sweeps) {
+std::tuple<double, double, double, double> visit(
+    const LabelGraph& graph, double edge_cost, const Vector<double>& node_cost,
+    const Matrix<int32_t>& labels, const Vector<double>& mass,
+    const std::optional<Matrix<double>>& label_cost, const Matrix<double>& gram,
+    OutMatrix<double> scores, OutMatrix<double> coefficients, int max_steps, double enough_gap,
+    double gap_share, int64_t max_sweeps) {
     MarginBlock block;
     block.n_rows = length(labels);
     require_length(node_cost, graph.n_nodes(), "node_cost");
@@ -71,28 +76,25 @@ nb::tuple visit(const LabelGraph& graph, double edge_cost, const Vector<double>&
     const StepRule rule{max_steps, enough_gap, gap_share, max_sweeps};
     const MarginSums sums = without_gil(
         [&](Interrupt& interrupt) { return visit_block(graph, loss, block, rule, interrupt); });
-    return nb::make_tuple(sums.slack, sums.loss, sums.quadratic, sums.ascent);
+    return {sums.slack, sums.loss, sums.quadratic, sums.ascent};
 }
 
 }  // namespace
 
 void bind_graph(nb::module_& module) {
     nb::class_<LabelGraph>(module, "LabelGraph", "A graph over labels; see label_graph.hpp.")
-        .def(nb::new_(&make_graph), nb::arg("n_states").noconvert(), nb::arg("edges").noconvert())
+        .def(nb::new_(&make_graph), nb::arg("n_states"), nb::arg("edges"))
         .def_prop_ro("is_forest", [](const LabelGraph& graph) { return graph.is_forest; })
         .def_prop_ro("n_parameters", &LabelGraph::n_parameters)
         .def_prop_ro("n_node_parameters", &LabelGraph::n_node_parameters)
         .def("diameter", &LabelGraph::diameter)
-        .def("max_product", &solve_rows, nb::arg("potentials").noconvert(),
-             nb::arg("labels").noconvert(), nb::arg("max_marginals").noconvert(),
-             nb::arg("max_sweeps"), nb::arg("n_threads"),
+        .def("max_product", &solve_rows, nb::arg("potentials"), nb::arg("labels"),
+             nb::arg("max_marginals"), nb::arg("max_sweeps"), nb::arg("n_threads"),
              "Best labelling and max-marginals of every row; see max_product.hpp.")
-        .def("visit_block", &visit, nb::arg("edge_cost"), nb::arg("node_cost").noconvert(),
-             nb::arg("labels").noconvert(), nb::arg("mass").noconvert(),
-             nb::arg("label_cost").none().noconvert(), nb::arg("gram").noconvert(),
-             nb::arg("scores").noconvert(), nb::arg("coefficients").noconvert(),
-             nb::arg("max_steps"), nb::arg("enough_gap"), nb::arg("gap_share"),
-             nb::arg("max_sweeps"),
+        .def("visit_block", &visit, nb::arg("edge_cost"), nb::arg("node_cost"), nb::arg("labels"),
+             nb::arg("mass"), nb::arg("label_cost"), nb::arg("gram"), nb::arg("scores"),
+             nb::arg("coefficients"), nb::arg("max_steps"), nb::arg("enough_gap"),
+             nb::arg("gap_share"), nb::arg("max_sweeps"),
              "Steps for a block of examples: slack, loss, quadratic term and ascent; see "
              "margin_block.hpp.");
 }

@@ -151,28 +151,25 @@ void bind_grower(nb::module_& module) {
                      [](const GrownTree& tree) { return tree.category_words.size(); })
         .def_prop_ro("n_rows", [](const GrownTree& tree) { return tree.rows.size(); })
         .def_ro("work", &GrownTree::work)
-        .def("write_nodes", &write_nodes, nb::arg("feature").noconvert(),
-             nb::arg("threshold").noconvert(), nb::arg("right").noconvert(),
-             nb::arg("missing_left").noconvert(), nb::arg("category_offset").noconvert(),
-             nb::arg("n_samples").noconvert(), nb::arg("weight").noconvert(),
-             nb::arg("impurity").noconvert(), nb::arg("gain").noconvert())
-        .def("write_splits", &write_splits, nb::arg("feature").noconvert(),
-             nb::arg("threshold").noconvert(), nb::arg("right").noconvert(),
-             nb::arg("missing_left").noconvert(), nb::arg("category_offset").noconvert(),
-             nb::arg("leaf_offsets").noconvert(), nb::arg("feature_gains").noconvert())
+        .def("write_nodes", &write_nodes, nb::arg("feature"), nb::arg("threshold"),
+             nb::arg("right"), nb::arg("missing_left"), nb::arg("category_offset"),
+             nb::arg("n_samples"), nb::arg("weight"), nb::arg("impurity"), nb::arg("gain"))
+        .def("write_splits", &write_splits, nb::arg("feature"), nb::arg("threshold"),
+             nb::arg("right"), nb::arg("missing_left"), nb::arg("category_offset"),
+             nb::arg("leaf_offsets"), nb::arg("feature_gains"))
         .def(
             "write_category_words",
             [](const GrownTree& tree, OutVector<uint32_t> words) {
                 copy_out(tree.category_words, words);
             },
-            nb::arg("words").noconvert())
+            nb::arg("words"))
         .def(
             "write_rows",
             [](const GrownTree& tree, OutVector<int32_t> rows) { copy_out(tree.rows, rows); },
-            nb::arg("rows").noconvert());
+            nb::arg("rows"));
 
-    module.def("grow_tree", &grow, nb::arg("binned"), nb::arg("channels"),
-               nb::arg("rows").noconvert(), nb::arg("params"), nb::arg("orders") = nb::none(),
+    module.def("grow_tree", &grow, nb::arg("binned"), nb::arg("channels"), nb::arg("rows"),
+               nb::arg("params"), nb::arg("orders") = nb::none(),
                "Grow a tree on channels; `orders` of the features save sorting dense ones.");
 }
 

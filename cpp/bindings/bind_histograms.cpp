@@ -1,4 +1,7 @@
 // The three steps of a search by histograms, one by one: tests watch what passes between them.
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
 #include <vector>
 
 #include "base/random.hpp"
@@ -104,14 +107,17 @@ FoundSplits search_node(Workspace& workspace, ThreadTeam& team,
     return found;
 }
 
-nb::tuple as_tuple(const Split& split) {
-    return nb::make_tuple(split.feature, split.threshold, split.missing_left, split.n_left,
-                          split.gain);
+// Feature, threshold, missing_left, n_left, gain.
+using SplitTuple = std::tuple<int32_t, double, bool, int64_t, double>;
+using ReduceFunction = nb::typed<nb::callable, void(std::string, int32_t, nb::any)>;
+
+SplitTuple as_tuple(const Split& split) {
+    return {split.feature, split.threshold, split.missing_left, split.n_left, split.gain};
 }
 
-nb::tuple search_histograms(const Binned& binned, const Channels& channels,
-                            const Vector<int32_t>& rows, const GrowParams& params,
-                            const std::optional<nb::callable>& reduce) {
+std::tuple<SplitTuple, SplitTuple, SplitTuple> search_histograms(
+    const Binned& binned, const Channels& channels, const Vector<int32_t>& rows,
+    const GrowParams& params, const std::optional<ReduceFunction>& reduce) {
     const BinnedView& view = binned.view();
     require(channels.n_rows() == view.n_rows && !channels.view().is_sparse(),
             "channels must be dense and have a row for each binned row");
@@ -130,15 +136,14 @@ nb::tuple search_histograms(const Binned& binned, const Channels& channels,
         ThreadTeam team(params.n_threads, interrupt);
         return search_node(workspace, team, features);
     });
-    return nb::make_tuple(as_tuple(found.root), as_tuple(found.children[0]),
-                          as_tuple(found.children[1]));
+    return {as_tuple(found.root), as_tuple(found.children[0]), as_tuple(found.children[1])};
 }
 
 }  // namespace
 
 void bind_histograms(nb::module_& module) {
     module.def("search_histograms", &search_histograms, nb::arg("binned"), nb::arg("channels"),
-               nb::arg("rows").noconvert(), nb::arg("params"), nb::arg("reduce") = nb::none(),
+               nb::arg("rows"), nb::arg("params"), nb::arg("reduce") = nb::none(),
                "Splits (feature, threshold, missing_left, n_left, gain) of the node that holds "
                "`rows`, of its left and of its right child, from histograms. "
                "reduce(what, channel_block, sums): what a Reducer does, in place.");

@@ -92,8 +92,8 @@ void predict_topk(const LeafRows& rows, const Matrix<int32_t>& leaves, OutMatrix
 
 template <typename T>
 void def_predict_dense(nb::module_& module) {
-    module.def("predict_rows_dense", &predict_dense<T>, nb::arg("rows"),
-               nb::arg("leaves").noconvert(), nb::arg("sums").noconvert(), nb::arg("n_threads"),
+    module.def("predict_rows_dense", &predict_dense<T>, nb::arg("rows"), nb::arg("leaves"),
+               nb::arg("sums"), nb::arg("n_threads"),
                "Sum the weighted outputs of the training rows in each query's leaves.");
 }
 
@@ -104,14 +104,13 @@ void bind_leaf_rows(nb::module_& module) {
                          "Training rows of leaves and their sparse outputs, checked once.")
         .def(nb::init<Vector<int64_t>, Vector<int32_t>, Vector<double>, Vector<int64_t>,
                       Vector<int32_t>, Vector<double>, int64_t>(),
-             nb::arg("leaf_offsets").noconvert(), nb::arg("leaf_rows").noconvert(),
-             nb::arg("entry_weights").noconvert(), nb::arg("target_indptr").noconvert(),
-             nb::arg("target_indices").noconvert(), nb::arg("target_data").noconvert(),
+             nb::arg("leaf_offsets"), nb::arg("leaf_rows"), nb::arg("entry_weights"),
+             nb::arg("target_indptr"), nb::arg("target_indices"), nb::arg("target_data"),
              nb::arg("n_outputs"));
     def_predict_dense<float>(module);
     def_predict_dense<double>(module);
-    module.def("predict_rows_topk", &predict_topk, nb::arg("rows"), nb::arg("leaves").noconvert(),
-               nb::arg("outputs").noconvert(), nb::arg("sums").noconvert(), nb::arg("n_threads"),
+    module.def("predict_rows_topk", &predict_topk, nb::arg("rows"), nb::arg("leaves"),
+               nb::arg("outputs"), nb::arg("sums"), nb::arg("n_threads"),
                "The outputs with the largest positive sums, without a dense row of outputs.");
 }
 

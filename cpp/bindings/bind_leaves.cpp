@@ -54,11 +54,9 @@ void compute_leaf_means(const Matrix<double>& values,
 }  // namespace
 
 void bind_leaves(nb::module_& module) {
-    module.def("leaf_means", &compute_leaf_means, nb::arg("values").noconvert(),
-               nb::arg("observed").noconvert().none(), nb::arg("row_weights").noconvert().none(),
-               nb::arg("entry_weights").noconvert().none(), nb::arg("rows").noconvert(),
-               nb::arg("leaf_offsets").noconvert(), nb::arg("right").noconvert(),
-               nb::arg("leaf_index").noconvert(), nb::arg("means").noconvert(),
+    module.def("leaf_means", &compute_leaf_means, nb::arg("values"), nb::arg("observed"),
+               nb::arg("row_weights"), nb::arg("entry_weights"), nb::arg("rows"),
+               nb::arg("leaf_offsets"), nb::arg("right"), nb::arg("leaf_index"), nb::arg("means"),
                nb::arg("n_threads"), "Weighted means of the outputs in every leaf.");
 }
 

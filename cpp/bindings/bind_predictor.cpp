@@ -78,11 +78,10 @@ void apply_csr(const Predictor& predictor, const Vector<int64_t>& indptr,
 
 template <typename T>
 void def_apply(nb::class_<Predictor>& cls) {
-    cls.def("apply_dense", &apply_dense<T>, nb::arg("X").noconvert(), nb::arg("nodes").noconvert(),
-            nb::arg("n_threads"), "Leaf of every row in every tree; X is (n, p).");
-    cls.def("apply_csr", &apply_csr<T>, nb::arg("indptr").noconvert(),
-            nb::arg("indices").noconvert(), nb::arg("data").noconvert(),
-            nb::arg("nodes").noconvert(), nb::arg("n_threads"),
+    cls.def("apply_dense", &apply_dense<T>, nb::arg("X"), nb::arg("nodes"), nb::arg("n_threads"),
+            "Leaf of every row in every tree; X is (n, p).");
+    cls.def("apply_csr", &apply_csr<T>, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
+            nb::arg("nodes"), nb::arg("n_threads"),
             "Leaf of every row in every tree; rows are CSR, absent entries 0.");
 }
 
@@ -91,11 +90,9 @@ void def_apply(nb::class_<Predictor>& cls) {
 void bind_predictor(nb::module_& module) {
     nb::class_<Predictor> cls(module, "Predictor",
                               "Checked trees, ready to send rows down; see predictor.hpp.");
-    cls.def(nb::new_(&make_predictor), nb::arg("n_categories").noconvert(),
-            nb::arg("tree_offsets").noconvert(), nb::arg("feature").noconvert(),
-            nb::arg("threshold").noconvert(), nb::arg("right").noconvert(),
-            nb::arg("missing_left").noconvert(), nb::arg("category_offset").noconvert(),
-            nb::arg("category_words").noconvert());
+    cls.def(nb::new_(&make_predictor), nb::arg("n_categories"), nb::arg("tree_offsets"),
+            nb::arg("feature"), nb::arg("threshold"), nb::arg("right"), nb::arg("missing_left"),
+            nb::arg("category_offset"), nb::arg("category_words"));
     def_apply<float>(cls);
     def_apply<double>(cls);
 }

@@ -85,16 +85,13 @@ void quantiles_of(const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
 }  // namespace
 
 void bind_rows(nb::module_& module) {
-    module.def("average_rows", &average, nb::arg("leaves").noconvert(),
-               nb::arg("leaf_offsets").noconvert(), nb::arg("leaf_rows").noconvert(),
-               nb::arg("shares").noconvert(), nb::arg("values").noconvert(),
-               nb::arg("tree_weights").noconvert().none(), nb::arg("averages").noconvert(),
-               nb::arg("n_threads"), "Average training rows over leaves and trees, in place.");
-    module.def("row_quantiles", &quantiles_of, nb::arg("indptr").noconvert(),
-               nb::arg("indices").noconvert(), nb::arg("weights").noconvert(),
-               nb::arg("values").noconvert(), nb::arg("quantiles").noconvert(),
-               nb::arg("found").noconvert(), nb::arg("n_threads"),
-               "Weighted quantiles of training rows, per row and channel.");
+    module.def("average_rows", &average, nb::arg("leaves"), nb::arg("leaf_offsets"),
+               nb::arg("leaf_rows"), nb::arg("shares"), nb::arg("values"), nb::arg("tree_weights"),
+               nb::arg("averages"), nb::arg("n_threads"),
+               "Average training rows over leaves and trees, in place.");
+    module.def("row_quantiles", &quantiles_of, nb::arg("indptr"), nb::arg("indices"),
+               nb::arg("weights"), nb::arg("values"), nb::arg("quantiles"), nb::arg("found"),
+               nb::arg("n_threads"), "Weighted quantiles of training rows, per row and channel.");
 }
 
 }  // namespace polyleaf::bindings

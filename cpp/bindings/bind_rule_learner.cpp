@@ -102,19 +102,15 @@ void bind_rule_learner(nb::module_& module) {
         .def_prop_ro("n_rules", [](const LearntRules& l) { return l.rules.size(); })
         .def_prop_ro("n_conditions", &LearntRules::n_conditions)
         .def_prop_ro("n_scores", &LearntRules::n_scores)
-        .def("write_bodies", &write_bodies, nb::arg("offsets").noconvert(),
-             nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
-             nb::arg("value").noconvert(), nb::arg("coverage").noconvert())
-        .def("write_heads", &write_heads, nb::arg("offsets").noconvert(),
-             nb::arg("output").noconvert(), nb::arg("score").noconvert(),
-             nb::arg("gain").noconvert());
-    module.def("learn_rules", &learn, nb::arg("columns"), nb::arg("labels").noconvert(),
-               nb::arg("scores").noconvert(), nb::arg("statistics").noconvert(),
-               nb::arg("coupling").noconvert().none(), nb::arg("seeds").noconvert(),
+        .def("write_bodies", &write_bodies, nb::arg("offsets"), nb::arg("feature"), nb::arg("op"),
+             nb::arg("value"), nb::arg("coverage"))
+        .def("write_heads", &write_heads, nb::arg("offsets"), nb::arg("output"), nb::arg("score"),
+             nb::arg("gain"));
+    module.def("learn_rules", &learn, nb::arg("columns"), nb::arg("labels"), nb::arg("scores"),
+               nb::arg("statistics"), nb::arg("coupling"), nb::arg("seeds"),
                nb::arg("learning_rate"), nb::arg("bootstrap"), nb::arg("params"),
                "Learn a rule for every seed; scores and statistics follow.");
-    module.def("draw_sample", &sample, nb::arg("seed"), nb::arg("rows").noconvert(),
-               nb::arg("counts").noconvert(),
+    module.def("draw_sample", &sample, nb::arg("seed"), nb::arg("rows"), nb::arg("counts"),
                "Count how often each of the given rows is drawn for the rule of a seed.");
 }
 

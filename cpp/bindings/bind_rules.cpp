@@ -169,43 +169,34 @@ void bind_rules(nb::module_& module) {
         .def_prop_ro("n_rows", [](const InducedRule& r) { return r.rows.size(); })
         .def_ro("outputs", &InducedRule::outputs)
         .def_ro("objectives", &InducedRule::objectives)
-        .def("write_conditions", &write_conditions, nb::arg("feature").noconvert(),
-             nb::arg("op").noconvert(), nb::arg("value").noconvert())
-        .def("write_rows", &write_rows, nb::arg("rows").noconvert());
+        .def("write_conditions", &write_conditions, nb::arg("feature"), nb::arg("op"),
+             nb::arg("value"))
+        .def("write_rows", &write_rows, nb::arg("rows"));
 
     module.def("padded_outputs", &padded, nb::arg("n_outputs"),
                "Give the numbers that a vector of outputs takes in the statistics of a row.");
-    module.def("induce_rule", &induce, nb::arg("columns"), nb::arg("statistics").noconvert(),
-               nb::arg("n_outputs"), nb::arg("coupling").noconvert().none(),
-               nb::arg("counts").noconvert(), nb::arg("params"),
+    module.def("induce_rule", &induce, nb::arg("columns"), nb::arg("statistics"),
+               nb::arg("n_outputs"), nb::arg("coupling"), nb::arg("counts"), nb::arg("params"),
                "Refine a rule greedily on the rows with a positive count.");
     module.def(
-        "find_head", &head_of, nb::arg("statistics").noconvert(), nb::arg("n_outputs"),
-        nb::arg("coupling").noconvert().none(), nb::arg("rows").noconvert(),
-        nb::arg("outputs").noconvert().none(), nb::arg("params"), nb::arg("head").noconvert(),
+        "find_head", &head_of, nb::arg("statistics"), nb::arg("n_outputs"), nb::arg("coupling"),
+        nb::arg("rows"), nb::arg("outputs"), nb::arg("params"), nb::arg("head"),
         "Find the scores that minimise the objective over the given rows; return their gain.");
-    module.def("add_head", &add_to_scores, nb::arg("labels").noconvert(),
-               nb::arg("scores").noconvert(), nb::arg("statistics").noconvert(),
-               nb::arg("is_examplewise"), nb::arg("is_current"), nb::arg("rows").noconvert(),
-               nb::arg("outputs").noconvert().none(), nb::arg("head").noconvert(),
-               nb::arg("n_threads"),
+    module.def("add_head", &add_to_scores, nb::arg("labels"), nb::arg("scores"),
+               nb::arg("statistics"), nb::arg("is_examplewise"), nb::arg("is_current"),
+               nb::arg("rows"), nb::arg("outputs"), nb::arg("head"), nb::arg("n_threads"),
                "Add a head to scores, and bring the statistics of a logistic loss up to date.");
-    module.def("add_rule_scores", &add_scores, nb::arg("body_offsets").noconvert(),
-               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
-               nb::arg("value").noconvert(), nb::arg("head_offsets").noconvert(),
-               nb::arg("output").noconvert(), nb::arg("score").noconvert(),
-               nb::arg("X").noconvert(), nb::arg("scores").noconvert(), nb::arg("n_threads"),
+    module.def("add_rule_scores", &add_scores, nb::arg("body_offsets"), nb::arg("feature"),
+               nb::arg("op"), nb::arg("value"), nb::arg("head_offsets"), nb::arg("output"),
+               nb::arg("score"), nb::arg("X"), nb::arg("scores"), nb::arg("n_threads"),
                "Add the heads of the rules that cover each row to its scores.");
-    module.def("count_threshold_digits", &count_digits, nb::arg("bin_offsets").noconvert(),
-               nb::arg("bin_low").noconvert(), nb::arg("bin_high").noconvert(),
-               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
-               nb::arg("value").noconvert(), nb::arg("most"), nb::arg("digits").noconvert(),
+    module.def("count_threshold_digits", &count_digits, nb::arg("bin_offsets"), nb::arg("bin_low"),
+               nb::arg("bin_high"), nb::arg("feature"), nb::arg("op"), nb::arg("value"),
+               nb::arg("most"), nb::arg("digits"),
                "Count the digits with which thresholds stay between the values next to them.");
-    module.def("rule_coverage", &coverage, nb::arg("body_offsets").noconvert(),
-               nb::arg("feature").noconvert(), nb::arg("op").noconvert(),
-               nb::arg("value").noconvert(), nb::arg("X").noconvert(),
-               nb::arg("covers").noconvert(), nb::arg("n_threads"),
-               "Tell which rules cover each row.");
+    module.def("rule_coverage", &coverage, nb::arg("body_offsets"), nb::arg("feature"),
+               nb::arg("op"), nb::arg("value"), nb::arg("X"), nb::arg("covers"),
+               nb::arg("n_threads"), "Tell which rules cover each row.");
 }
 
 }  // namespace polyleaf::bindings

@@ -1,8 +1,6 @@
-// What all bindings share: array types without silent copies, checks, and Ctrl-C.
+// What all bindings share: checks and Ctrl-C.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -13,23 +11,9 @@
 
 #include "base/checks.hpp"
 #include "base/parallel.hpp"
-
-namespace nb = nanobind;
+#include "bindings/arrays.hpp"
 
 namespace polyleaf::bindings {
-
-template <typename T>
-using Vector = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Matrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Cube = nb::ndarray<const T, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using OutVector = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using OutMatrix = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using OutCube = nb::ndarray<T, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 // For checks outside of loops: the message is built either way.
 inline void require(bool condition, const std::string& message) {
@@ -37,11 +21,6 @@ inline void require(bool condition, const std::string& message) {
 }
 inline void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
-}
-
-template <typename T>
-int64_t length(const T& array) {
-    return static_cast<int64_t>(array.shape(0));
 }
 
 template <typename T>

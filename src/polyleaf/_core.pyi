@@ -1,13 +1,68 @@
-"""Types of the compiled core; see cpp/bindings."""
+"""Types of the compiled core; made by `make stubs` with nanobind 3.1.0, see cpp/bindings."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-# feature, threshold, missing_left, n_left, gain
-_FoundSplit = tuple[int, float, bool, int, float]
+_T = TypeVar("_T", bound=np.generic)
+Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[_T]]
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[_T]]
+Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[_T]]
+
+class Binned:
+    def __init__(
+        self,
+        n_rows: int,
+        is_categorical: Vector[np.uint8],
+        bin_offsets: Vector[np.int64],
+        bin_low: Vector[np.float64],
+        bin_high: Vector[np.float64],
+        dense_features: Vector[np.int32],
+        codes_u8: Cube[np.uint8] | None,
+        codes_u32: Cube[np.uint32] | None,
+        sparse_features: Vector[np.int32],
+        sparse_default: Vector[np.uint32],
+        sparse_indptr: Vector[np.int64],
+        sparse_slot: Vector[np.int32],
+        sparse_code: Vector[np.uint32] | None,
+    ) -> None: ...
+
+class Channels:
+    @staticmethod
+    def of_gradients(
+        values: Matrix[np.float32],
+        row_weights: Vector[np.float32] | None = None,
+        entry_weights: Matrix[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_targets(
+        values: Matrix[np.float64],
+        columns: Vector[np.int32],
+        shift: Vector[np.float64],
+        factor: Vector[np.float64],
+        row_weights: Vector[np.float32] | None = None,
+        entry_weights: Matrix[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_scaled_targets(
+        values: Matrix[np.float32],
+        columns: Vector[np.int32],
+        row_weights: Vector[np.float32] | None = None,
+        entry_weights: Matrix[np.float32] | None = None,
+    ) -> Channels: ...
+    @staticmethod
+    def of_labels(
+        n_channels: int,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float32],
+        row_weights: Vector[np.float32] | None = None,
+    ) -> Channels: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_channels(self) -> int: ...
 
 class StopFlag:
     def __init__(self) -> None: ...
@@ -16,6 +71,8 @@ class StopFlag:
     def is_set(self) -> bool: ...
 
 class GrowParams:
+    def __init__(self) -> None: ...
+
     max_depth: int
     max_leaf_nodes: int
     min_samples_split: int
@@ -29,25 +86,8 @@ class GrowParams:
     n_threads: int
     histogram_min_rows: int
     stop: StopFlag | None
-    def __init__(self) -> None: ...
 
-class Binned:
-    def __init__(
-        self,
-        n_rows: int,
-        is_categorical: NDArray[np.uint8],
-        bin_offsets: NDArray[np.int64],
-        bin_low: NDArray[np.float64],
-        bin_high: NDArray[np.float64],
-        dense_features: NDArray[np.int32],
-        codes_u8: NDArray[np.uint8] | None,
-        codes_u32: NDArray[np.uint32] | None,
-        sparse_features: NDArray[np.int32],
-        sparse_default: NDArray[np.uint32],
-        sparse_indptr: NDArray[np.int64],
-        sparse_slot: NDArray[np.int32],
-        sparse_code: NDArray[np.uint32] | None,
-    ) -> None: ...
+def uses_row_orders(n_rows: int, n_channels: int) -> bool: ...
 
 class RowOrders:
     def __init__(self, binned: Binned, n_threads: int) -> None: ...
@@ -63,265 +103,279 @@ class GrownTree:
     def work(self) -> int: ...
     def write_nodes(
         self,
-        feature: NDArray[np.int32],
-        threshold: NDArray[np.float64],
-        right: NDArray[np.int32],
-        missing_left: NDArray[np.uint8],
-        category_offset: NDArray[np.int64],
-        n_samples: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        impurity: NDArray[np.float64],
-        gain: NDArray[np.float64],
+        feature: Vector[np.int32],
+        threshold: Vector[np.float64],
+        right: Vector[np.int32],
+        missing_left: Vector[np.uint8],
+        category_offset: Vector[np.int64],
+        n_samples: Vector[np.int64],
+        weight: Vector[np.float64],
+        impurity: Vector[np.float64],
+        gain: Vector[np.float64],
     ) -> None: ...
     def write_splits(
         self,
-        feature: NDArray[np.int32],
-        threshold: NDArray[np.float64],
-        right: NDArray[np.int32],
-        missing_left: NDArray[np.uint8],
-        category_offset: NDArray[np.int64],
-        leaf_offsets: NDArray[np.int64],
-        feature_gains: NDArray[np.float64],
+        feature: Vector[np.int32],
+        threshold: Vector[np.float64],
+        right: Vector[np.int32],
+        missing_left: Vector[np.uint8],
+        category_offset: Vector[np.int64],
+        leaf_offsets: Vector[np.int64],
+        feature_gains: Vector[np.float64],
     ) -> None: ...
-    def write_category_words(self, words: NDArray[np.uint32]) -> None: ...
-    def write_rows(self, rows: NDArray[np.int32]) -> None: ...
+    def write_category_words(self, words: Vector[np.uint32]) -> None: ...
+    def write_rows(self, rows: Vector[np.int32]) -> None: ...
+
+def grow_tree(
+    binned: Binned,
+    channels: Channels,
+    rows: Vector[np.int32],
+    params: GrowParams,
+    orders: RowOrders | None = None,
+) -> GrownTree: ...
+def search_histograms(
+    binned: Binned,
+    channels: Channels,
+    rows: Vector[np.int32],
+    params: GrowParams,
+    reduce: Callable[[str, int, Any], None] | None = None,
+) -> tuple[
+    tuple[int, float, bool, int, float],
+    tuple[int, float, bool, int, float],
+    tuple[int, float, bool, int, float],
+]: ...
+def leaf_means(
+    values: Matrix[np.float64],
+    observed: Matrix[np.uint8] | None,
+    row_weights: Vector[np.float64] | None,
+    entry_weights: Matrix[np.float64] | None,
+    rows: Vector[np.int32],
+    leaf_offsets: Vector[np.int64],
+    right: Vector[np.int32],
+    leaf_index: Vector[np.int32],
+    means: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
 
 class Predictor:
     def __init__(
         self,
-        n_categories: NDArray[np.int32],
-        tree_offsets: NDArray[np.int64],
-        feature: NDArray[np.int32],
-        threshold: NDArray[np.float64],
-        right: NDArray[np.int32],
-        missing_left: NDArray[np.uint8],
-        category_offset: NDArray[np.int64],
-        category_words: NDArray[np.uint32],
+        n_categories: Vector[np.int32],
+        tree_offsets: Vector[np.int64],
+        feature: Vector[np.int32],
+        threshold: Vector[np.float64],
+        right: Vector[np.int32],
+        missing_left: Vector[np.uint8],
+        category_offset: Vector[np.int64],
+        category_words: Vector[np.uint32],
     ) -> None: ...
-    def apply_dense(self, X: NDArray[Any], nodes: NDArray[np.int32], n_threads: int) -> None: ...
+    @overload
+    def apply_dense(
+        self, X: Matrix[np.float32], nodes: Matrix[np.int32], n_threads: int
+    ) -> None: ...
+    @overload
+    def apply_dense(
+        self, X: Matrix[np.float64], nodes: Matrix[np.int32], n_threads: int
+    ) -> None: ...
+    @overload
     def apply_csr(
         self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        data: NDArray[Any],
-        nodes: NDArray[np.int32],
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float32],
+        nodes: Matrix[np.int32],
         n_threads: int,
     ) -> None: ...
+    @overload
+    def apply_csr(
+        self,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float64],
+        nodes: Matrix[np.int32],
+        n_threads: int,
+    ) -> None: ...
+
+def count_entries(indices: Vector[np.int32], counts: Vector[np.int64]) -> None: ...
+@overload
+def is_canonical(indptr: Vector[np.int32], indices: Vector[np.int32], n_columns: int) -> bool: ...
+@overload
+def is_canonical(indptr: Vector[np.int64], indices: Vector[np.int64], n_columns: int) -> bool: ...
+@overload
+def split_entries(
+    indptr: Vector[np.int64],
+    indices: Vector[np.int32],
+    place: Vector[np.int32],
+    code: Vector[np.uint32],
+    inverted: Vector[np.int32],
+    list_indptr: Vector[np.int64],
+    slots: Vector[np.int32],
+    tiles: Cube[np.uint8],
+) -> None: ...
+@overload
+def split_entries(
+    indptr: Vector[np.int64],
+    indices: Vector[np.int32],
+    place: Vector[np.int32],
+    code: Vector[np.uint32],
+    inverted: Vector[np.int32],
+    list_indptr: Vector[np.int64],
+    slots: Vector[np.int32],
+    tiles: Cube[np.uint32],
+) -> None: ...
+@overload
+def find_flags(
+    values: Matrix[np.float32],
+    low: Vector[np.float64],
+    high: Vector[np.float64],
+    n_high: Vector[np.int64],
+    n_threads: int,
+) -> None: ...
+@overload
+def find_flags(
+    values: Matrix[np.float64],
+    low: Vector[np.float64],
+    high: Vector[np.float64],
+    n_high: Vector[np.int64],
+    n_threads: int,
+) -> None: ...
+@overload
+def list_uncommon(
+    values: Matrix[np.float32],
+    features: Vector[np.int32],
+    common: Vector[np.float64],
+    rows: Vector[np.int32],
+    slots: Vector[np.int32],
+) -> int: ...
+@overload
+def list_uncommon(
+    values: Matrix[np.float64],
+    features: Vector[np.int32],
+    common: Vector[np.float64],
+    rows: Vector[np.int32],
+    slots: Vector[np.int32],
+) -> int: ...
+def cut_into_bins(counts: Vector[np.int64], ends: Vector[np.int64]) -> None: ...
+@overload
+def gather_columns(
+    values: Matrix[np.float32],
+    features: Vector[np.int32],
+    block: Matrix[np.float32],
+    n_threads: int,
+) -> None: ...
+@overload
+def gather_columns(
+    values: Matrix[np.float64],
+    features: Vector[np.int32],
+    block: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
+@overload
+def cut_columns(
+    ordered: Matrix[np.float32],
+    low: Matrix[np.float64],
+    high: Matrix[np.float64],
+    n_bins: Vector[np.int64],
+    commonest: Vector[np.int64],
+    n_commonest: Vector[np.int64],
+    n_threads: int,
+) -> None: ...
+@overload
+def cut_columns(
+    ordered: Matrix[np.float64],
+    low: Matrix[np.float64],
+    high: Matrix[np.float64],
+    n_bins: Vector[np.int64],
+    commonest: Vector[np.int64],
+    n_commonest: Vector[np.int64],
+    n_threads: int,
+) -> None: ...
+@overload
+def encode_columns(
+    values: Matrix[np.float32],
+    features: Vector[np.int32],
+    bin_offsets: Vector[np.int64],
+    bin_high: Vector[np.float64],
+    codes: Cube[np.uint8],
+    n_threads: int,
+) -> None: ...
+@overload
+def encode_columns(
+    values: Matrix[np.float64],
+    features: Vector[np.int32],
+    bin_offsets: Vector[np.int64],
+    bin_high: Vector[np.float64],
+    codes: Cube[np.uint8],
+    n_threads: int,
+) -> None: ...
+@overload
+def encode_columns(
+    values: Matrix[np.float32],
+    features: Vector[np.int32],
+    bin_offsets: Vector[np.int64],
+    bin_high: Vector[np.float64],
+    codes: Cube[np.uint32],
+    n_threads: int,
+) -> None: ...
+@overload
+def encode_columns(
+    values: Matrix[np.float64],
+    features: Vector[np.int32],
+    bin_offsets: Vector[np.int64],
+    bin_high: Vector[np.float64],
+    codes: Cube[np.uint32],
+    n_threads: int,
+) -> None: ...
+def average_rows(
+    leaves: Matrix[np.int32],
+    leaf_offsets: Vector[np.int64],
+    leaf_rows: Vector[np.int32],
+    shares: Vector[np.float64],
+    values: Matrix[np.float64],
+    tree_weights: Matrix[np.float64] | None,
+    averages: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
+def row_quantiles(
+    indptr: Vector[np.int64],
+    indices: Vector[np.int32],
+    weights: Vector[np.float64],
+    values: Matrix[np.float64],
+    quantiles: Vector[np.float64],
+    found: Cube[np.float64],
+    n_threads: int,
+) -> None: ...
 
 class LeafRows:
     def __init__(
         self,
-        leaf_offsets: NDArray[np.int64],
-        leaf_rows: NDArray[np.int32],
-        entry_weights: NDArray[np.float64],
-        target_indptr: NDArray[np.int64],
-        target_indices: NDArray[np.int32],
-        target_data: NDArray[np.float64],
+        leaf_offsets: Vector[np.int64],
+        leaf_rows: Vector[np.int32],
+        entry_weights: Vector[np.float64],
+        target_indptr: Vector[np.int64],
+        target_indices: Vector[np.int32],
+        target_data: Vector[np.float64],
         n_outputs: int,
     ) -> None: ...
 
-def uses_row_orders(n_rows: int, n_channels: int) -> bool: ...
-
-class Channels:
-    @staticmethod
-    def of_gradients(
-        values: NDArray[np.float32],
-        row_weights: NDArray[np.float32] | None = None,
-        entry_weights: NDArray[np.float32] | None = None,
-    ) -> Channels: ...
-    @staticmethod
-    def of_targets(
-        values: NDArray[np.float64],
-        columns: NDArray[np.int32],
-        shift: NDArray[np.float64],
-        factor: NDArray[np.float64],
-        row_weights: NDArray[np.float32] | None = None,
-        entry_weights: NDArray[np.float32] | None = None,
-    ) -> Channels: ...
-    @staticmethod
-    def of_scaled_targets(
-        values: NDArray[np.float32],
-        columns: NDArray[np.int32],
-        row_weights: NDArray[np.float32] | None = None,
-        entry_weights: NDArray[np.float32] | None = None,
-    ) -> Channels: ...
-    @staticmethod
-    def of_labels(
-        n_channels: int,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        data: NDArray[np.float32],
-        row_weights: NDArray[np.float32] | None = None,
-    ) -> Channels: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_channels(self) -> int: ...
-
-def search_histograms(
-    binned: Binned,
-    channels: Channels,
-    rows: NDArray[np.int32],
-    params: GrowParams,
-    reduce: Callable[[str, int, NDArray[Any]], None] | None = None,
-) -> tuple[_FoundSplit, _FoundSplit, _FoundSplit]: ...
-def grow_tree(
-    binned: Binned,
-    channels: Channels,
-    rows: NDArray[np.int32],
-    params: GrowParams,
-    orders: RowOrders | None = None,
-) -> GrownTree: ...
-def leaf_means(
-    values: NDArray[np.float64],
-    observed: NDArray[np.uint8] | None,
-    row_weights: NDArray[np.float64] | None,
-    entry_weights: NDArray[np.float64] | None,
-    rows: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    right: NDArray[np.int32],
-    leaf_index: NDArray[np.int32],
-    means: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
+@overload
 def predict_rows_dense(
-    rows: LeafRows,
-    leaves: NDArray[np.int32],
-    sums: NDArray[Any],
-    n_threads: int,
+    rows: LeafRows, leaves: Matrix[np.int32], sums: Matrix[np.float32], n_threads: int
+) -> None: ...
+@overload
+def predict_rows_dense(
+    rows: LeafRows, leaves: Matrix[np.int32], sums: Matrix[np.float64], n_threads: int
 ) -> None: ...
 def predict_rows_topk(
     rows: LeafRows,
-    leaves: NDArray[np.int32],
-    outputs: NDArray[np.int32],
-    sums: NDArray[np.float64],
+    leaves: Matrix[np.int32],
+    outputs: Matrix[np.int32],
+    sums: Matrix[np.float64],
     n_threads: int,
 ) -> None: ...
-def find_flags(
-    values: NDArray[Any],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    n_high: NDArray[np.int64],
-    n_threads: int,
-) -> None: ...
-def gather_columns(
-    values: NDArray[Any],
-    features: NDArray[np.int32],
-    block: NDArray[Any],
-    n_threads: int,
-) -> None: ...
-def cut_columns(
-    ordered: NDArray[Any],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    n_bins: NDArray[np.int64],
-    commonest: NDArray[np.int64],
-    n_commonest: NDArray[np.int64],
-    n_threads: int,
-) -> None: ...
-def cut_into_bins(counts: NDArray[np.int64], ends: NDArray[np.int64]) -> None: ...
-def count_entries(indices: NDArray[np.int32], counts: NDArray[np.int64]) -> None: ...
-def is_canonical(
-    indptr: NDArray[np.int32] | NDArray[np.int64],
-    indices: NDArray[np.int32] | NDArray[np.int64],
-    n_columns: int,
-) -> bool: ...
-def split_entries(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    place: NDArray[np.int32],
-    code: NDArray[np.uint32],
-    inverted: NDArray[np.int32],
-    list_indptr: NDArray[np.int64],
-    slots: NDArray[np.int32],
-    tiles: NDArray[np.uint8] | NDArray[np.uint32],
-) -> None: ...
-def list_uncommon(
-    values: NDArray[Any],
-    features: NDArray[np.int32],
-    common: NDArray[np.float64],
-    rows: NDArray[np.int32],
-    slots: NDArray[np.int32],
-) -> int: ...
-def encode_columns(
-    values: NDArray[Any],
-    features: NDArray[np.int32],
-    bin_offsets: NDArray[np.int64],
-    bin_high: NDArray[np.float64],
-    codes: NDArray[Any],
-    n_threads: int,
-) -> None: ...
-def average_rows(
-    leaves: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    leaf_rows: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    values: NDArray[np.float64],
-    tree_weights: NDArray[np.float64] | None,
-    averages: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def row_quantiles(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    values: NDArray[np.float64],
-    quantiles: NDArray[np.float64],
-    found: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def leaf_sums(
-    values: NDArray[np.float32],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def move_rows(
-    raw: NDArray[np.float32],
-    rows: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    values: NDArray[np.float32],
-    n_threads: int,
-) -> None: ...
-def squared_step(
-    residual: NDArray[np.float32],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    learning_rate: float,
-    l2_regularization: float,
-    values: NDArray[np.float32],
-    n_threads: int,
-) -> float: ...
-def logistic_step(
-    raw: NDArray[np.float32],
-    gradient: NDArray[np.float32],
-    labels: NDArray[np.uint8],
-    row_weights: NDArray[np.float32] | None,
-    entry_weights: NDArray[np.float32] | None,
-    rows: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    learning_rate: float,
-    l2_regularization: float,
-    largest_move: float,
-    values: NDArray[np.float32],
-    n_threads: int,
-) -> float: ...
-def add_leaves(
-    leaves: NDArray[np.int32],
-    values: NDArray[np.float32],
-    raw: NDArray[np.float32],
-    n_threads: int,
-) -> None: ...
-def instruction_set() -> str: ...
-def use_instruction_set(name: str) -> bool: ...
 
 class LabelGraph:
-    def __init__(self, n_states: NDArray[np.int32], edges: NDArray[np.int32]) -> None: ...
+    def __init__(self, n_states: Vector[np.int32], edges: Matrix[np.int32]) -> None: ...
     @property
     def is_forest(self) -> bool: ...
     @property
@@ -331,29 +385,76 @@ class LabelGraph:
     def diameter(self) -> int: ...
     def max_product(
         self,
-        potentials: NDArray[np.float64],
-        labels: NDArray[np.int32],
-        max_marginals: NDArray[np.float64],
+        potentials: Matrix[np.float64],
+        labels: Matrix[np.int32],
+        max_marginals: Matrix[np.float64],
         max_sweeps: int,
         n_threads: int,
     ) -> None: ...
     def visit_block(
         self,
         edge_cost: float,
-        node_cost: NDArray[np.float64],
-        labels: NDArray[np.int32],
-        mass: NDArray[np.float64],
-        label_cost: NDArray[np.float64] | None,
-        gram: NDArray[np.float64],
-        scores: NDArray[np.float64],
-        coefficients: NDArray[np.float64],
+        node_cost: Vector[np.float64],
+        labels: Matrix[np.int32],
+        mass: Vector[np.float64],
+        label_cost: Matrix[np.float64] | None,
+        gram: Matrix[np.float64],
+        scores: Matrix[np.float64],
+        coefficients: Matrix[np.float64],
         max_steps: int,
         enough_gap: float,
         gap_share: float,
         max_sweeps: int,
     ) -> tuple[float, float, float, float]: ...
 
+def leaf_sums(
+    values: Matrix[np.float32],
+    row_weights: Vector[np.float32] | None,
+    entry_weights: Matrix[np.float32] | None,
+    rows: Vector[np.int32],
+    leaf_offsets: Vector[np.int64],
+    sums: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
+def move_rows(
+    raw: Matrix[np.float32],
+    rows: Vector[np.int32],
+    leaf_offsets: Vector[np.int64],
+    values: Matrix[np.float32],
+    n_threads: int,
+) -> None: ...
+def squared_step(
+    residual: Matrix[np.float32],
+    row_weights: Vector[np.float32] | None,
+    entry_weights: Matrix[np.float32] | None,
+    rows: Vector[np.int32],
+    leaf_offsets: Vector[np.int64],
+    learning_rate: float,
+    l2_regularization: float,
+    values: Matrix[np.float32],
+    n_threads: int,
+) -> float: ...
+def logistic_step(
+    raw: Matrix[np.float32],
+    gradient: Matrix[np.float32],
+    labels: Matrix[np.uint8],
+    row_weights: Vector[np.float32] | None,
+    entry_weights: Matrix[np.float32] | None,
+    rows: Vector[np.int32],
+    leaf_offsets: Vector[np.int64],
+    learning_rate: float,
+    l2_regularization: float,
+    largest_move: float,
+    values: Matrix[np.float32],
+    n_threads: int,
+) -> float: ...
+def add_leaves(
+    leaves: Matrix[np.int32], values: Matrix[np.float32], raw: Matrix[np.float32], n_threads: int
+) -> None: ...
+
 class RuleParams:
+    def __init__(self) -> None: ...
+
     l2_regularization: float
     l1_regularization: float
     max_features: int
@@ -365,10 +466,9 @@ class RuleParams:
     direct_max_outputs: int
     seed: int
     n_threads: int
-    def __init__(self) -> None: ...
 
 class RuleColumns:
-    def __init__(self, binned: Binned) -> None: ...
+    def __init__(self, binned: object) -> None: ...
 
 class InducedRule:
     @property
@@ -380,19 +480,70 @@ class InducedRule:
     @property
     def objectives(self) -> list[float]: ...
     def write_conditions(
-        self, feature: NDArray[np.int32], op: NDArray[np.uint8], value: NDArray[np.float64]
+        self, feature: Vector[np.int32], op: Vector[np.uint8], value: Vector[np.float64]
     ) -> None: ...
-    def write_rows(self, rows: NDArray[np.int32]) -> None: ...
+    def write_rows(self, rows: Vector[np.int32]) -> None: ...
 
 def padded_outputs(n_outputs: int) -> int: ...
 def induce_rule(
     columns: RuleColumns,
-    statistics: NDArray[np.float64],
+    statistics: Matrix[np.float64],
     n_outputs: int,
-    coupling: NDArray[np.float64] | None,
-    counts: NDArray[np.int32],
+    coupling: Vector[np.float64] | None,
+    counts: Vector[np.int32],
     params: RuleParams,
 ) -> InducedRule: ...
+def find_head(
+    statistics: Matrix[np.float64],
+    n_outputs: int,
+    coupling: Vector[np.float64] | None,
+    rows: Vector[np.int32],
+    outputs: Vector[np.int32] | None,
+    params: RuleParams,
+    head: Vector[np.float64],
+) -> float: ...
+def add_head(
+    labels: Matrix[np.int8],
+    scores: Matrix[np.float64],
+    statistics: Matrix[np.float64],
+    is_examplewise: bool,
+    is_current: bool,
+    rows: Vector[np.int32],
+    outputs: Vector[np.int32] | None,
+    head: Vector[np.float64],
+    n_threads: int,
+) -> None: ...
+def add_rule_scores(
+    body_offsets: Vector[np.int64],
+    feature: Vector[np.int32],
+    op: Vector[np.uint8],
+    value: Vector[np.float64],
+    head_offsets: Vector[np.int64],
+    output: Vector[np.int32],
+    score: Vector[np.float64],
+    X: Matrix[np.float64],
+    scores: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
+def count_threshold_digits(
+    bin_offsets: Vector[np.int64],
+    bin_low: Vector[np.float64],
+    bin_high: Vector[np.float64],
+    feature: Vector[np.int32],
+    op: Vector[np.uint8],
+    value: Vector[np.float64],
+    most: int,
+    digits: Vector[np.uint8],
+) -> None: ...
+def rule_coverage(
+    body_offsets: Vector[np.int64],
+    feature: Vector[np.int32],
+    op: Vector[np.uint8],
+    value: Vector[np.float64],
+    X: Matrix[np.float64],
+    covers: Matrix[np.uint8],
+    n_threads: int,
+) -> None: ...
 
 class LearntRules:
     @property
@@ -403,80 +554,31 @@ class LearntRules:
     def n_scores(self) -> int: ...
     def write_bodies(
         self,
-        offsets: NDArray[np.int64],
-        feature: NDArray[np.int32],
-        op: NDArray[np.uint8],
-        value: NDArray[np.float64],
-        coverage: NDArray[np.int64],
+        offsets: Vector[np.int64],
+        feature: Vector[np.int32],
+        op: Vector[np.uint8],
+        value: Vector[np.float64],
+        coverage: Vector[np.int64],
     ) -> None: ...
     def write_heads(
         self,
-        offsets: NDArray[np.int64],
-        output: NDArray[np.int32],
-        score: NDArray[np.float64],
-        gain: NDArray[np.float64],
+        offsets: Vector[np.int64],
+        output: Vector[np.int32],
+        score: Vector[np.float64],
+        gain: Vector[np.float64],
     ) -> None: ...
 
 def learn_rules(
     columns: RuleColumns,
-    labels: NDArray[np.int8],
-    scores: NDArray[np.float64],
-    statistics: NDArray[np.float64],
-    coupling: NDArray[np.float64] | None,
-    seeds: NDArray[np.uint64],
+    labels: Matrix[np.int8],
+    scores: Matrix[np.float64],
+    statistics: Matrix[np.float64],
+    coupling: Vector[np.float64] | None,
+    seeds: Vector[np.uint64],
     learning_rate: float,
     bootstrap: bool,
     params: RuleParams,
 ) -> LearntRules: ...
-def draw_sample(seed: int, rows: NDArray[np.int32], counts: NDArray[np.int32]) -> None: ...
-def find_head(
-    statistics: NDArray[np.float64],
-    n_outputs: int,
-    coupling: NDArray[np.float64] | None,
-    rows: NDArray[np.int32],
-    outputs: NDArray[np.int32] | None,
-    params: RuleParams,
-    head: NDArray[np.float64],
-) -> float: ...
-def add_head(
-    labels: NDArray[np.int8],
-    scores: NDArray[np.float64],
-    statistics: NDArray[np.float64],
-    is_examplewise: bool,
-    is_current: bool,
-    rows: NDArray[np.int32],
-    outputs: NDArray[np.int32] | None,
-    head: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def count_threshold_digits(
-    bin_offsets: NDArray[np.int64],
-    bin_low: NDArray[np.float64],
-    bin_high: NDArray[np.float64],
-    feature: NDArray[np.int32],
-    op: NDArray[np.uint8],
-    value: NDArray[np.float64],
-    most: int,
-    digits: NDArray[np.uint8],
-) -> None: ...
-def add_rule_scores(
-    body_offsets: NDArray[np.int64],
-    feature: NDArray[np.int32],
-    op: NDArray[np.uint8],
-    value: NDArray[np.float64],
-    head_offsets: NDArray[np.int64],
-    output: NDArray[np.int32],
-    score: NDArray[np.float64],
-    X: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def rule_coverage(
-    body_offsets: NDArray[np.int64],
-    feature: NDArray[np.int32],
-    op: NDArray[np.uint8],
-    value: NDArray[np.float64],
-    X: NDArray[np.float64],
-    covers: NDArray[np.uint8],
-    n_threads: int,
-) -> None: ...
+def draw_sample(seed: int, rows: Vector[np.int32], counts: Vector[np.int32]) -> None: ...
+def instruction_set() -> str: ...
+def use_instruction_set(name: str) -> bool: ...
