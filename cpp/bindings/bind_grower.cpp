@@ -110,6 +110,14 @@ void write_splits(const GrownTree& tree, OutVector<int32_t> feature, OutVector<d
     tree.sum_gains(feature_gains.data(), length(feature_gains));
 }
 
+nb::typed<nb::dict, nb::str, int> finder_counts(const GrownTree& tree) {
+    nb::dict counts;
+    for (int i = 0; i < kFinders; ++i)
+        if (tree.finder_counts.nodes[i] > 0)
+            counts[finder_names[i].name] = tree.finder_counts.nodes[i];
+    return nb::cast<nb::typed<nb::dict, nb::str, int>>(counts);
+}
+
 template <typename T>
 void copy_out(const std::vector<T>& from, OutVector<T> to) {
     require_length(to, static_cast<int64_t>(from.size()), "the array");
@@ -151,6 +159,9 @@ void bind_grower(nb::module_& module) {
                      [](const GrownTree& tree) { return tree.category_words.size(); })
         .def_prop_ro("n_rows", [](const GrownTree& tree) { return tree.rows.size(); })
         .def_ro("work", &GrownTree::work)
+        .def_ro("plan", &GrownTree::plan)
+        .def_prop_ro("finder_counts", &finder_counts,
+                     "How many nodes each finder served; a node may need several.")
         .def("write_nodes", &write_nodes, nb::arg("feature"), nb::arg("threshold"),
              nb::arg("right"), nb::arg("missing_left"), nb::arg("category_offset"),
              nb::arg("n_samples"), nb::arg("weight"), nb::arg("impurity"), nb::arg("gain"))

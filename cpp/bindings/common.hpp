@@ -83,6 +83,7 @@ void bind_channels(nb::module_& module);
 void bind_grower(nb::module_& module);
 void bind_histograms(nb::module_& module);
 void bind_leaves(nb::module_& module);
+void bind_plan(nb::module_& module);
 void bind_predictor(nb::module_& module);
 void bind_binning(nb::module_& module);
 void bind_rows(nb::module_& module);

@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
     polyleaf::bindings::bind_grower(module);
     polyleaf::bindings::bind_histograms(module);
     polyleaf::bindings::bind_leaves(module);
+    polyleaf::bindings::bind_plan(module);
     polyleaf::bindings::bind_predictor(module);
     polyleaf::bindings::bind_binning(module);
     polyleaf::bindings::bind_rows(module);

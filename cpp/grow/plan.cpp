@@ -9,8 +9,6 @@ namespace polyleaf {
 
 namespace {
 
-// More sparse features than this to a dense one: what the dense ones cost does not matter.
-constexpr int64_t kSparsePerDense = 8;
 // Subtrees of incremental trees, which are lopsided.
 constexpr int64_t kIncrementalSubtreeRows = 1 << 15;
 // Fewer entries per flag are collected more quickly than the sums of all flags are cleared and

@@ -117,6 +117,8 @@ extern const int n_plan_rules;
 
 // Codes of a byte, that of missing values included.
 constexpr int64_t kHistogramBins = 256;
+// With so many sparse features to a dense one, what the dense ones cost does not matter.
+constexpr int64_t kSparsePerDense = 8;
 // Below this many rows, sorting beats filling a histogram of 256 bins.
 constexpr int64_t kHistogramMinRows = 384;
 // A feature that is sorted for one node has no neighbours to share a histogram's pass with:

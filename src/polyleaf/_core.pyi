@@ -101,6 +101,10 @@ class GrownTree:
     def n_rows(self) -> int: ...
     @property
     def work(self) -> int: ...
+    @property
+    def plan(self) -> SearchPlan: ...
+    @property
+    def finder_counts(self) -> dict[str, int]: ...
     def write_nodes(
         self,
         feature: Vector[np.int32],
@@ -156,6 +160,96 @@ def leaf_means(
     means: Matrix[np.float64],
     n_threads: int,
 ) -> None: ...
+
+class TreeFacts:
+    def __init__(self) -> None: ...
+
+    n_rows: int
+    n_features: int
+    n_dense_numeric: int
+    n_dense_category: int
+    n_sparse: int
+    has_byte_codes: bool
+    has_wide_codes: bool
+    has_categories: bool
+    are_flags: bool
+    are_sparse_flags: bool
+    n_code_bytes: int
+    entries_per_row: float
+    has_row_orders: bool
+    n_channels: int
+    has_sparse_labels: bool
+    has_entry_weights: bool
+
+class NodeQuestion:
+    def __init__(self) -> None: ...
+
+    n_rows: int
+    n_lists: int
+    n_codes: int
+    has_missing: bool
+    has_partner: bool
+    n_categories: int
+
+class SearchPlan:
+    def __init__(self, facts: TreeFacts, params: GrowParams) -> None: ...
+    def finder(self, node: str, feature: str, question: NodeQuestion) -> str | None: ...
+    @property
+    def conditions(self) -> dict[str, bool]: ...
+    def holds(self, limit: str, question: NodeQuestion) -> bool: ...
+    @property
+    def is_incremental(self) -> bool: ...
+    @property
+    def is_best_first(self) -> bool: ...
+    @property
+    def draws_features(self) -> bool: ...
+    @property
+    def has_plain_gains(self) -> bool: ...
+    @property
+    def loads_lazily(self) -> bool: ...
+    @property
+    def keeps_flag_sums(self) -> bool: ...
+    @property
+    def subtree_rows(self) -> int: ...
+    @property
+    def histogram_rows(self) -> int: ...
+    @property
+    def subtraction_rows(self) -> int: ...
+    @property
+    def flag_sums_rows(self) -> int: ...
+    @property
+    def presorted_rows(self) -> int: ...
+    @property
+    def sorted_rows(self) -> int: ...
+    @property
+    def small_rows(self) -> int: ...
+
+def finders() -> dict[str, str]: ...
+def node_kinds() -> dict[str, str]: ...
+def feature_kinds() -> dict[str, str]: ...
+def plan_conditions() -> dict[str, str]: ...
+def plan_limits() -> dict[str, str]: ...
+def plan_rules() -> list[tuple[tuple[str, ...], str, str, str, str]]: ...
+
+TILE_FEATURES: int = 4
+
+MISSING_U8: int = 255
+
+MISSING_U32: int = 4294967295
+
+MOST_ORDERED_ROWS: int = 32768
+
+SPARSE_PER_DENSE: int = 8
+
+HISTOGRAM_MIN_ROWS: int = 384
+
+SUBTRACTION_MIN_ROWS: int = 4096
+
+MAX_LIST_ROWS: int = 4096
+
+SMALL_ROWS: int = 8
+
+MAX_GREEDY_CATEGORIES: int = 64
 
 class Predictor:
     def __init__(

@@ -108,7 +108,13 @@ def assert_same_gains(a: Tree, b: Tree, tolerance: float = 1e-4) -> None:
 
 
 def assert_identical(a: Tree, b: Tree) -> None:
-    """Check that two trees are equal to the last bit."""
-    for field in fields(Tree):
-        one, other = getattr(a, field.name), getattr(b, field.name)
-        assert one.tobytes() == other.tobytes(), field.name
+    """Check that two trees are equal to the last bit, and were found in the same ways."""
+    for name in {field.name for field in fields(Tree)} - {"plan", "finder_counts"}:
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    assert a.finder_counts == b.finder_counts
+
+
+def assert_served(tree: Tree, *finders: str) -> None:
+    """Check that each of the finders searched at least one node."""
+    missing = set(finders) - set(tree.finder_counts)
+    assert not missing, f"{missing} served no node; {tree.finder_counts}"

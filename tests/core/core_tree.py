@@ -27,6 +27,8 @@ class Tree:
     gain: NDArray[np.float64]
     category_words: NDArray[np.uint32]
     rows: NDArray[np.int32]
+    finder_counts: dict[str, int]
+    plan: _core.SearchPlan
 
     @property
     def n_nodes(self) -> int:
@@ -131,4 +133,10 @@ def read_tree(grown: _core.GrownTree) -> Tree:
     grown.write_category_words(words)
     rows = np.empty(grown.n_rows, np.int32)
     grown.write_rows(rows)
-    return Tree(**nodes, category_words=words, rows=rows)
+    return Tree(
+        **nodes,
+        category_words=words,
+        rows=rows,
+        finder_counts=grown.finder_counts,
+        plan=grown.plan,
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees
+from agreement import assert_agrees, assert_served
 from problems import WEIGHTS, Problem, make_problem
 
 pytestmark = pytest.mark.kernel
@@ -21,8 +21,9 @@ def category_problem(n_rows, n_categories, n_channels, *, missing=True, seed=0, 
     return make_problem(X, values, n_categories=[n_categories, n_categories], seed=seed, **options)
 
 
-def assert_category_split(problem: Problem, **settings):
+def assert_category_split(problem: Problem, finder: str, **settings):
     tree = problem.grow(**settings)
+    assert_served(tree, finder)
     assert tree.category_offset[0] == 0
     assert np.array_equal(tree.category_offset >= 0, ~tree.is_leaf)
     assert_agrees(tree, problem, **settings)
@@ -36,7 +37,7 @@ def test_one_channel_finds_the_best_of_all_subsets(
     n_categories, weights, missing, l2_regularization
 ):
     problem = category_problem(150, n_categories, 1, missing=missing, weights=weights)
-    assert_category_split(problem, l2_regularization=l2_regularization)
+    assert_category_split(problem, "ordered_categories", l2_regularization=l2_regularization)
 
 
 @pytest.mark.parametrize("max_bins", [255, None])
@@ -49,21 +50,23 @@ def test_several_channels_select_categories_greedily(
     problem = category_problem(
         260, n_categories, n_channels, weights=weights, max_bins=max_bins, missing=False, seed=1
     )
-    assert_category_split(problem, min_samples_leaf=min_samples_leaf, max_depth=2)
+    settings = {"min_samples_leaf": min_samples_leaf, "max_depth": 2}
+    assert_category_split(problem, "greedy_categories", **settings)
 
 
 @pytest.mark.parametrize("l2_regularization", [0.0, 2.0])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_missing_rows_are_one_more_item_of_the_selection(weights, l2_regularization):
     problem = category_problem(200, 9, 4, weights=weights, seed=1)
-    assert_category_split(problem, l2_regularization=l2_regularization, max_depth=4)
+    settings = {"l2_regularization": l2_regularization, "max_depth": 4}
+    assert_category_split(problem, "greedy_categories", **settings)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize(("n_categories", "n_channels"), [(100, 3), (300, 20), (300, 1)])
 def test_very_many_categories_are_split_better_than_at_random(n_categories, n_channels, weights):
     problem = category_problem(1200, n_categories, n_channels, weights=weights, seed=2)
-    assert_category_split(problem, max_depth=2)
+    assert_category_split(problem, "ordered_categories", max_depth=2)
 
 
 @pytest.mark.parametrize("n_channels", [1, 4])

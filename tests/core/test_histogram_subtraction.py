@@ -2,9 +2,8 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
-from agreement import assert_agrees, assert_identical, assert_same_gains
+from agreement import assert_agrees, assert_identical, assert_same_gains, assert_served
 from problems import WEIGHTS, mixed_problem, numeric_problem
 
 from polyleaf import _core
@@ -12,8 +11,6 @@ from polyleaf import _core
 pytestmark = pytest.mark.kernel
 
 N_ROWS = 10_000
-#: Nodes of at least this many rows keep their histograms.
-SUBTRACTION_MIN_ROWS = 4096
 
 
 @cache
@@ -42,8 +39,7 @@ def test_subtracted_histograms_give_the_best_splits(weights, missing, l2_regular
     problem = large_problem(weights, missing)
     settings = {"max_depth": 3, "l2_regularization": l2_regularization}
     tree = problem.grow(**settings)
-    inner = ~tree.is_leaf
-    assert np.any(inner[1:] & (tree.n_samples[1:] >= SUBTRACTION_MIN_ROWS / 2))
+    assert_served(tree, "histogram", "subtracted_histogram")
     assert_agrees(tree, problem, **settings)
 
 
@@ -51,7 +47,9 @@ def test_subtracted_histograms_give_the_best_splits(weights, missing, l2_regular
 def test_subtraction_goes_together_with_sparse_and_categorical_features(weights):
     problem = large_mixed_problem(weights)
     settings = {"max_depth": 2}
-    assert_agrees(problem.grow(**settings), problem, **settings)
+    tree = problem.grow(**settings)
+    assert_served(tree, "subtracted_histogram", "walk", "greedy_categories")
+    assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -59,7 +57,10 @@ def test_subtracted_histograms_find_the_gains_of_sorted_rows(weights):
     problem = large_problem(weights, True)
     settings = {"min_samples_leaf": 300}
     tree = problem.grow(**settings)
-    assert_same_gains(tree, problem.grow(histogram_min_rows=10**9, **settings), 1e-3)
+    assert_served(tree, "subtracted_histogram")
+    by_sorting = problem.grow(histogram_min_rows=10**9, **settings)
+    assert set(by_sorting.finder_counts) == {"walk"}
+    assert_same_gains(tree, by_sorting, 1e-3)
 
 
 @pytest.mark.parametrize("settings", [{}, {"max_features": 2}, {"max_leaf_nodes": 60}], ids=str)
@@ -125,5 +126,6 @@ def test_large_nodes_of_several_blocks_are_split_at_the_best_places(
         pytest.skip(f"this machine has no {name}")
     problem = numeric_problem(5_000, 5, 20, weights=weights, missing=True, seed=11)
     tree = problem.grow(max_depth=2)
+    assert_served(tree, "histogram")
     assert_agrees(tree, problem, max_depth=2)
     assert_identical(problem.grow(max_depth=2, n_threads=3), tree)

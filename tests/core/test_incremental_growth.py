@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_identical, assert_same_gains
+from agreement import assert_agrees, assert_identical, assert_same_gains, assert_served
 from problems import make_problem, make_values
 from scipy import sparse
 
@@ -72,6 +72,8 @@ def test_every_split_of_features_with_two_values_is_the_best(
     tree = problem.grow(**settings)
     assert len(np.unique(tree.feature[~tree.is_leaf])) > 8
     assert (tree.category_offset >= 0).any()
+    # The sums of all flags are made at once where they fit one block of channels.
+    assert_served(tree, "flag_sums" if n_channels <= 16 else "flags")
     assert_agrees(tree, problem, **settings)
 
 
@@ -83,7 +85,9 @@ def test_every_split_of_sparse_labels_by_two_values_is_the_best(
 ):
     problem = problem_of("labels", n_channels=20, weights=weights, seed=1)
     settings = {"l2_regularization": l2_regularization, "min_samples_leaf": min_samples_leaf}
-    assert_agrees(problem.grow_sparse(**settings), problem, **settings)
+    tree = problem.grow_sparse(**settings)
+    assert_served(tree, "flags")
+    assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("kind", LABELS_AND_CHANNELS)
@@ -92,7 +96,9 @@ def test_every_split_of_sparse_labels_by_two_values_is_the_best(
 def test_drawn_features_with_two_values_have_the_gains_they_record(max_features, weights, kind):
     problem = problem_of(kind, n_channels=6, weights=weights, seed=2)
     settings = {"max_features": max_features, "seed": 5}
-    assert_agrees(grow(problem, kind, **settings), problem, is_best=False, **settings)
+    tree = grow(problem, kind, **settings)
+    assert_served(tree, "flags")
+    assert_agrees(tree, problem, is_best=False, **settings)
 
 
 @pytest.mark.parametrize("kind", LABELS_AND_CHANNELS)
@@ -168,7 +174,10 @@ def test_rare_numbers_are_split_like_rare_flags(kind):
     problem = as_labels(problem) if kind == "labels" else problem
     assert problem.binned.dense_features.tolist() == [5, 23]
     settings = {"min_samples_leaf": 3}
-    assert_agrees(grow(problem, kind, **settings), problem, **settings)
+    tree = grow(problem, kind, **settings)
+    assert tree.plan.is_incremental
+    assert_served(tree, "walk")
+    assert_agrees(tree, problem, **settings)
     for random_cuts in (False, True):
         settings = {"max_features": 4, "seed": 8, "random_cuts": random_cuts}
         assert_agrees(grow(problem, kind, **settings), problem, is_best=False, **settings)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_same_gains
+from agreement import assert_agrees, assert_same_gains, assert_served
 from problems import WEIGHTS, make_problem, make_values, mixed_problem
 from scipy import sparse
 
@@ -31,6 +31,12 @@ def test_every_split_is_the_best_over_all_kinds_of_features(
     }
     tree = problem.grow(**settings)
     assert len(np.unique(tree.feature[~tree.is_leaf])) > 4
+    assert_served(
+        tree,
+        "walk",
+        "ordered_categories" if n_channels == 1 else "greedy_categories",
+        *(["histogram"] if max_bins else []),
+    )
     assert_agrees(tree, problem, **settings)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees
+from agreement import assert_agrees, assert_served
 from problems import WEIGHTS, make_problem, mixed_problem, numeric_problem
 from scipy import stats
 
@@ -140,6 +140,8 @@ def test_batches_of_cuts_are_the_cuts_drawn_one_by_one(n_channels, weights, miss
     settings = {"random_cuts": True, "max_depth": 3, "min_samples_leaf": 3, "seed": 8}
     batched = problem.grow(**settings)
     one_by_one = problem.grow(histogram_min_rows=1, **settings)
+    assert_served(batched, "random_cuts")
+    assert set(one_by_one.finder_counts) == {"walk_cut"}
     assert np.array_equal(batched.feature, one_by_one.feature)
     assert np.array_equal(batched.threshold, one_by_one.threshold)
     assert np.array_equal(batched.missing_left, one_by_one.missing_left)
@@ -159,6 +161,8 @@ def test_cuts_of_values_far_apart_are_the_cuts_drawn_one_by_one(power, max_featu
     settings["max_features"] = max_features
     batched = problem.grow(**settings)
     one_by_one = problem.grow(histogram_min_rows=1, **settings)
+    assert_served(batched, "random_cuts")
+    assert set(one_by_one.finder_counts) == {"walk_cut"}
     assert np.array_equal(batched.feature, one_by_one.feature)
     assert np.array_equal(batched.threshold, one_by_one.threshold)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_identical, assert_same_gains
+from agreement import assert_agrees, assert_identical, assert_same_gains, assert_served
 from core_tree import make_params
 from problems import make_problem, make_values, numeric_problem
 
@@ -26,7 +26,10 @@ def restored_instruction_set():
 def test_ordered_rows_are_split_at_the_best_places(n_channels, weights, missing):
     problem = numeric_problem(700, 7, n_channels, weights=weights, missing=missing, seed=1)
     settings = {"max_depth": 4, "min_samples_leaf": 3}
-    assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+    tree = problem.grow(ordered=True, **settings)
+    # More channels than two blocks are read faster row by row, for histograms.
+    assert_served(tree, "whole_list" if n_channels <= 32 else "presorted_list")
+    assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("settings", [{"max_leaf_nodes": 12}, {"max_depth": 5}])
@@ -49,7 +52,10 @@ def test_large_nodes_of_ordered_rows_have_the_gains_of_histograms(weights):
     problem = numeric_problem(9_000, 9, 5, weights=weights, missing=True, seed=2)
     settings = {"max_depth": 5}
     tree = problem.grow(ordered=True, **settings)
-    assert_same_gains(tree, problem.grow(**settings))
+    by_histograms = problem.grow(**settings)
+    assert_served(tree, "whole_list")
+    assert_served(by_histograms, "histogram")
+    assert_same_gains(tree, by_histograms)
     assert_identical(tree, problem.grow(ordered=True, n_threads=3, **settings))
 
 
@@ -82,6 +88,7 @@ def test_lists_are_paired_alike_by_one_thread_and_by_many(n_channels):
     problem = make_problem(X, values)
     for seed in range(4):
         one = problem.grow(ordered=True, max_depth=8, seed=seed)
+        assert_served(one, "list_pairs", "list_groups")
         for n_threads in (2, 4):
             tree = problem.grow(ordered=True, max_depth=8, seed=seed, n_threads=n_threads)
             assert_identical(one, tree)
@@ -100,7 +107,9 @@ def test_every_instruction_set_walks_groups_alike(
     X[rng.random(X.shape) < 0.1] = np.nan
     problem = make_problem(X, make_values(np.nan_to_num(X), n_channels, 4))
     for ordered in (False, True):
-        assert_agrees(problem.grow(ordered=ordered, max_depth=4), problem, max_depth=4)
+        tree = problem.grow(ordered=ordered, max_depth=4)
+        assert_served(tree, "list_groups")
+        assert_agrees(tree, problem, max_depth=4)
 
 
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
@@ -115,7 +124,9 @@ def test_long_groups_are_walked_code_by_code(n_channels, weights, name, restored
     X[rng.random(900) < 0.9, 3] = np.nan
     problem = make_problem(X, make_values(np.nan_to_num(X), n_channels, 4), weights=weights)
     settings = {"max_depth": 3, "min_samples_leaf": 15}
-    assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+    tree = problem.grow(ordered=True, **settings)
+    assert_served(tree, "list_groups")
+    assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
@@ -131,13 +142,17 @@ def test_pairs_of_lists_are_cut_at_the_best_place(
         problem = numeric_problem(n_rows, 5, n_channels, weights=weights, seed=n_rows)
         for least in (1, 6):
             settings = {"max_depth": 3, "min_samples_leaf": least}
-            assert_agrees(problem.grow(ordered=True, **settings), problem, **settings)
+            tree = problem.grow(ordered=True, **settings)
+            assert_served(tree, "whole_list", "list_pairs")
+            assert_agrees(tree, problem, **settings)
 
 
 def test_some_of_the_rows_do_without_orders():
     problem = numeric_problem(600, 6, 4, missing=True, seed=5)
     rows = problem.all_rows[::2].copy()
-    assert_identical(problem.grow(rows, ordered=True), problem.grow(rows))
+    tree = problem.grow(rows, ordered=True)
+    assert "whole_list" not in tree.finder_counts
+    assert_identical(tree, problem.grow(rows))
 
 
 @pytest.mark.parametrize("weights", ["unit", "rows"])
@@ -145,13 +160,16 @@ def test_best_first_growth_keeps_orders(weights):
     problem = numeric_problem(6_000, 6, 4, weights=weights, missing=True, seed=5)
     leafwise = {"max_leaf_nodes": 20}
     tree = problem.grow(ordered=True, **leafwise)
+    assert_served(tree, "whole_list")
     assert_same_gains(tree, problem.grow(**leafwise))
     assert_identical(tree, problem.grow(ordered=True, n_threads=3, **leafwise))
 
 
 def test_more_rows_than_a_list_can_name_do_without_orders():
-    problem = numeric_problem(33_000, 2, 2, seed=6)
-    assert_identical(problem.grow(ordered=True, max_depth=2), problem.grow(max_depth=2))
+    problem = numeric_problem(_core.MOST_ORDERED_ROWS + 1, 2, 2, seed=6)
+    tree = problem.grow(ordered=True, max_depth=2)
+    assert "whole_list" not in tree.finder_counts
+    assert_identical(tree, problem.grow(max_depth=2))
 
 
 def test_orders_of_other_features_are_refused():

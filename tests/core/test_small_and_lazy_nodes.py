@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_identical, assert_same_gains
+from agreement import assert_agrees, assert_identical, assert_same_gains, assert_served
 from core_tree import make_params, read_tree
 from problems import WEIGHTS, make_problem, make_values, numeric_problem
 
@@ -13,11 +13,11 @@ from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 
-#: Row counts around the largest table of subsets (8) and the widths of vectors.
-FEW_ROWS = (*range(2, 21), 33, 65)
+#: Row counts around the largest table of subsets and the widths of vectors.
+FEW_ROWS = (*range(2, _core.SMALL_ROWS + 13), 33, 65)
 INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
 #: Trees of more rows load their channels block by block where they can.
-SUBTREE_ROWS = 4096
+SUBTREE_ROWS = _core.MAX_LIST_ROWS
 BY_SORTING = {"histogram_min_rows": 10**9}
 
 
@@ -37,7 +37,12 @@ def test_few_rows_are_split_at_the_best_places(n_rows, weights, min_samples_leaf
             n_rows, n_features, n_channels, weights=weights, missing=True, seed=n_rows
         )
         settings = {"min_samples_leaf": min_samples_leaf}
-        assert_agrees(problem.grow(**settings), problem, **settings)
+        tree = problem.grow(**settings)
+        if not tree.is_leaf.all():
+            assert_served(tree, "presorted_list")
+        if n_features == 40 and not tree.is_leaf[0] and n_rows <= _core.SMALL_ROWS:
+            assert_served(tree, "list_table")
+        assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
@@ -49,7 +54,9 @@ def test_every_instruction_set_splits_lists_alike(
     if not _core.use_instruction_set(name):
         pytest.skip(f"this machine has no {name}")
     problem = numeric_problem(90, 20, n_channels, weights=weights, missing=True, seed=3)
-    assert_agrees(problem.grow(), problem)
+    tree = problem.grow()
+    assert_served(tree, "presorted_list", "list_table", "list_groups")
+    assert_agrees(tree, problem)
 
 
 @pytest.mark.parametrize("weights", ["unit", "rows"])
@@ -95,7 +102,10 @@ def test_channels_loaded_by_block_equal_channels_at_hand(weights):
     )
     resident = replace(resident, gradient=problem.gradient, row_weights=problem.row_weights)
     settings = {"min_samples_leaf": 40}
-    assert_same_gains(problem.grow(**settings), resident.grow(**settings), 1e-3)
+    by_block, at_hand = problem.grow(**settings), resident.grow(**settings)
+    assert by_block.plan.loads_lazily
+    assert not at_hand.plan.loads_lazily
+    assert_same_gains(by_block, at_hand, 1e-3)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -164,6 +174,7 @@ def test_kept_histograms_find_the_gains_of_sorted_rows(weights):
     settings = {"min_samples_leaf": 1000}
     tree = problem.grow(**settings)
     assert tree.n_nodes > 20
+    assert_served(tree, "subtracted_histogram")
     assert_same_gains(tree, problem.grow(**settings, **BY_SORTING), 1e-3)
 
 
@@ -171,6 +182,7 @@ def test_kept_histograms_find_the_gains_of_sorted_rows(weights):
 def test_kept_histograms_do_not_depend_on_the_number_of_threads(weights):
     problem = kept_problem(weights)
     one = problem.grow(n_threads=1, min_samples_leaf=5)
+    assert_served(one, "subtracted_histogram")
     assert_identical(one, problem.grow(n_threads=3, min_samples_leaf=5))
 
 

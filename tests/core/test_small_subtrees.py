@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees
+from agreement import assert_agrees, assert_served
 from problems import make_problem, make_values, numeric_problem
 
 from polyleaf import _core
@@ -15,6 +15,8 @@ DENSE = {
     "cuts": {"random_cuts": True},
     "drawn cuts": {"random_cuts": True, "max_features": 5},
 }
+#: How each of them is searched.
+FINDERS = {"drawn": "small_sorted", "cuts": "small_cuts", "drawn cuts": "small_cuts"}
 #: A number that is not automatic turns them off.
 GENERAL = {"histogram_min_rows": 1}
 
@@ -65,7 +67,8 @@ def test_splits_of_dense_features_have_the_gains_they_record(
     problem = numeric_problem(90, 9, n_channels, missing=missing, weights=weights, seed=3)
     settings = {**DENSE[kind], "min_samples_leaf": min_samples_leaf, "seed": 2}
     tree = problem.grow(**settings)
-    assert np.count_nonzero(tree.n_samples[~tree.is_leaf] <= 8) > 10
+    is_small = tree.n_samples[~tree.is_leaf] <= _core.SMALL_ROWS
+    assert tree.finder_counts[FINDERS[kind]] >= np.count_nonzero(is_small) > 10
     assert_agrees(tree, problem, is_best=False, **settings)
 
 
@@ -80,6 +83,8 @@ def test_the_best_of_the_drawn_splits_is_taken(n_rows, weights, missing, kind):
         (problem.grow(**settings, seed=seed), problem.grow(**settings, **GENERAL, seed=seed))
         for seed in range(8)
     ]
+    assert any(FINDERS[kind] in tree.finder_counts for tree, _ in pairs)
+    assert not any(FINDERS[kind] in general.finder_counts for _, general in pairs)
     # Ties at the root, which is not small, may go to different features.
     pairs = [pair for pair in pairs if pair[0].threshold[0] == pair[1].threshold[0]]
     assert len(pairs) > 4
@@ -103,7 +108,8 @@ def test_splits_of_two_values_have_the_gains_they_record(
     problem = labels_of(problem) if grow == "grow_sparse" else problem
     settings = {**settings, "min_samples_leaf": min_samples_leaf, "seed": 1}
     tree = getattr(problem, grow)(**settings)
-    assert np.count_nonzero(tree.n_samples[~tree.is_leaf] <= 8) > 10
+    is_small = tree.n_samples[~tree.is_leaf] <= _core.SMALL_ROWS
+    assert tree.finder_counts["small_flags"] >= np.count_nonzero(is_small) > 10
     assert_agrees(tree, problem, is_best="max_features" not in settings, **settings)
 
 
@@ -116,6 +122,7 @@ def test_two_values_are_split_as_by_the_general_search(n_rows, grow, settings):
     for seed in range(6):
         tree = getattr(problem, grow)(**settings, max_depth=2, seed=seed)
         general = getattr(problem, grow)(**settings, **GENERAL, max_depth=2, seed=seed)
+        assert "small_flags" not in general.finder_counts
         np.testing.assert_allclose(tree.gain, general.gain, rtol=1e-3, atol=1e-5)
 
 
@@ -124,5 +131,6 @@ def test_rows_keep_their_order_within_leaves(kind):
     problem = numeric_problem(60, 4, 3, seed=5)
     problem = problem.__class__(**{**vars(problem), "gradient": np.round(problem.gradient)})
     tree = problem.grow(**DENSE[kind] | {"max_features": 3}, min_samples_leaf=2, seed=0)
+    assert_served(tree, FINDERS[kind])
     for node in np.flatnonzero(tree.is_leaf):
         assert np.all(np.diff(tree.node_rows()[node]) > 0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_identical, assert_same_gains
+from agreement import assert_agrees, assert_identical, assert_same_gains, assert_served
 from problems import make_problem, mixed_problem
 
 pytestmark = pytest.mark.kernel
@@ -75,14 +75,18 @@ def test_sparse_labels_split_many_categories_better_than_at_random(n_categories,
         category[:, None].astype(float), labels, n_categories=[n_categories], weights=weights
     )
     settings = {"max_depth": 1}
-    assert_agrees(problem.grow_sparse(**settings), problem, greedy=False, **settings)
+    tree = problem.grow_sparse(**settings)
+    assert_served(tree, "ordered_categories")
+    assert_agrees(tree, problem, greedy=False, **settings)
 
 
 @pytest.mark.parametrize("weights", ["unit", "rows"])
 def test_random_cuts_of_sparse_labels_have_the_gains_they_record(weights):
     problem = label_problem(weights=weights, seed=3)
     settings = {"random_cuts": True, "max_features": 4, "seed": 7}
-    assert_agrees(problem.grow_sparse(**settings), problem, is_best=False, **settings)
+    tree = problem.grow_sparse(**settings)
+    assert_served(tree, "walk_cut", "random_categories")
+    assert_agrees(tree, problem, is_best=False, **settings)
 
 
 def test_values_of_sparse_labels_may_be_any_number():

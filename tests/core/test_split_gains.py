@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_same_gains
+from agreement import assert_agrees, assert_same_gains, assert_served
 from problems import WEIGHTS, make_problem, numeric_problem
+
+from polyleaf import _core
 
 pytestmark = pytest.mark.kernel
 
@@ -11,7 +13,8 @@ pytestmark = pytest.mark.kernel
 CHANNEL_COUNTS = (1, 3, 4, 5, 8, 9, 16, 17, 40)
 #: Bytes, few bins, and exact codes of 32 bits.
 MAX_BINS = (255, 16, None)
-ALWAYS, DEFAULT, NEVER = 1, 384, 10**9
+ALWAYS, DEFAULT, NEVER = 1, _core.HISTOGRAM_MIN_ROWS, 10**9
+FINDERS = {ALWAYS: "histogram", NEVER: "walk"}
 
 
 @pytest.mark.parametrize("histogram_min_rows", [ALWAYS, NEVER])
@@ -22,7 +25,9 @@ def test_every_split_is_the_best_for_any_number_of_channels(
 ):
     problem = numeric_problem(n_channels=n_channels, weights=weights, missing=True)
     settings = {"histogram_min_rows": histogram_min_rows, "max_depth": 4, "min_samples_leaf": 3}
-    assert_agrees(problem.grow(**settings), problem, **settings)
+    tree = problem.grow(**settings)
+    assert set(tree.finder_counts) == {FINDERS[histogram_min_rows]}
+    assert_agrees(tree, problem, **settings)
 
 
 @pytest.mark.parametrize("l2_regularization", [0.0, 2.0])
@@ -53,6 +58,9 @@ def test_histograms_and_sorted_rows_find_the_same_gains(weights, l2_regularizati
     trees = [
         problem.grow(histogram_min_rows=least, **settings) for least in (ALWAYS, DEFAULT, NEVER)
     ]
+    assert_served(trees[0], "histogram")
+    assert_served(trees[1], "histogram", "walk")
+    assert_served(trees[2], "walk")
     for tree in trees:
         assert tree.n_nodes > 20
         assert_same_gains(tree, trees[-1])

@@ -10,21 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-MISSING_U8 = 255
-MISSING_U32 = 2**32 - 1
+from polyleaf import _core
+
+#: Codes of missing values: in tiles of bytes, and everywhere else.
+MISSING_U8 = _core.MISSING_U8
+MISSING_U32 = _core.MISSING_U32
 
 #: Number of categories of a numeric feature, which has none.
 NUMERIC = -1
 #: A feature is stored sparse if at most this share of rows differs from its commonest code.
 SPARSE_SHARE = 0.2
-#: With this many sparse features to a dense one, trees read what rows list (the core looks at the
-#: same number), and features of two values are listed, too.
-SPARSE_PER_DENSE = 8
+#: With this many sparse features to a dense one, trees read what rows list, and features of two
+#: values are listed, too.
+SPARSE_PER_DENSE = _core.SPARSE_PER_DENSE
 
 #: Up to this many rows are kept in the order of every dense feature.
-MOST_ORDERED_ROWS = 32_768
+MOST_ORDERED_ROWS = _core.MOST_ORDERED_ROWS
 #: Dense features are stored in tiles of this many, as [tile][row][lane].
-TILE = 4
+TILE = _core.TILE_FEATURES
 
 
 @dataclass(frozen=True, eq=False)

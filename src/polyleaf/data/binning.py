@@ -56,12 +56,12 @@ def _check_max_bins(max_bins: int | None) -> None:
         return
     if isinstance(max_bins, bool) or not isinstance(max_bins, int | np.integer):
         raise TypeError(
-            f"max_bins must be an integer from 2 to 255, or None for exact splits; got "
+            f"max_bins must be an integer from 2 to {MISSING_U8}, or None for exact splits; got "
             f"{max_bins!r}."
         )
-    if not 2 <= max_bins <= 255:
+    if not 2 <= max_bins <= MISSING_U8:
         raise ValueError(
-            f"max_bins must be from 2 to 255, or None for exact splits; got {max_bins}."
+            f"max_bins must be from 2 to {MISSING_U8}, or None for exact splits; got {max_bins}."
         )
 
 
