@@ -210,9 +210,9 @@ def test_a_file_of_another_comparison_is_refused(tmp_path):
     ("text", "message"),
     [
         ("hello\n", "line 1: expected JSON"),
-        ("[1]\n", "line 1: expected a JSON object"),
+        ("[1]\n", "expected a results file"),
         ('{"format": 9}\n', "expected a results file"),
-        ("{", "expected a results file"),
+        ("[", "line 1: expected JSON"),
     ],
 )
 def test_damaged_results_files_are_refused(tmp_path, text, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,7 +24,7 @@ from polyleaf.experiments._problem import Problem, read_problems
 from polyleaf.experiments._results_file import ResultsFile
 from polyleaf.experiments._run import Job, run
 from polyleaf.experiments._tuning import check_tuning
-from polyleaf.experiments._worker import run_apart
+from polyleaf.experiments._worker import end_with, run_apart
 from polyleaf.metrics import METRICS, Metric
 from polyleaf.metrics import resolve as resolve_metric
 
@@ -97,7 +98,8 @@ def compare(
         Seconds after which a run is stopped and counts as failed.
     path : path-like or None, default=None
         A file to which results are written as they come. If it exists, runs that are in it are
-        not done again.
+        not done again; lines that are no row of this comparison are warned of and left out. One
+        comparison uses a file at a time; a second one is refused.
     random_state : int, default=0
         Draws folds and seeds methods.
     n_jobs : int or None, default=None
@@ -146,14 +148,14 @@ def compare(
         jobs = [replace(job, budget=share) for job in jobs]
     options["budget"] = budget
     plan = _plan(problems, chosen, by_task, jobs, random_state, options)
-    file = None if path is None else ResultsFile(path, plan)
-    rows = [] if file is None else list(file.rows)
-    done = {(row["dataset"], row["method"], row["fold"]) for row in rows}
-    left = [job for job in jobs if job.key not in done]
-    for row in _with_progress(_results(left, n_jobs), len(jobs), len(done), verbose):
-        rows.append(row)
-        if file is not None:
-            file.add(row)
+    with nullcontext() if path is None else ResultsFile(path, plan, jobs) as file:
+        rows = [] if file is None else list(file.rows)
+        done = {(row["dataset"], row["method"], row["fold"]) for row in rows}
+        left = [job for job in jobs if job.key not in done]
+        for row in _with_progress(_results(left, n_jobs), len(jobs), len(done), verbose):
+            rows.append(row)
+            if file is not None:
+                file.add(row)
     order = {job.key: place for place, job in enumerate(jobs)}
     rows.sort(key=lambda row: order[row["dataset"], row["method"], row["fold"]])
     return Comparison(rows, problems, by_task, plan | {"versions": _versions()})
@@ -226,7 +228,14 @@ def _results(jobs: list[Job], n_jobs: int | None) -> Iterator[dict[str, Any]]:
             yield _run_on_one_thread(job)
         return
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    yield from parallel(joblib.delayed(_run_on_one_thread)(job) for job in jobs)
+    parent = os.getpid()
+    yield from parallel(joblib.delayed(_run_beside_others)(job, parent) for job in jobs)
+
+
+def _run_beside_others(job: Job, parent: int) -> dict[str, Any]:
+    if os.getppid() == parent:  # and not a thread of the same process
+        end_with(parent)
+    return _run_on_one_thread(job)
 
 
 def _run_on_one_thread(job: Job) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_MOST_OUTPUTS = 12  # whose importances are kept
+#: Of so many outputs, importances are kept.
+MOST_OUTPUTS_OF_IMPORTANCES = 12
 
 
 def model_facts(model: Any) -> dict[str, Any]:
@@ -31,15 +32,32 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def importances(model: Any) -> list[list[float | None]] | None:
-    """Return importances, features by at most 12 outputs, or by one column for all."""
-    for name in ("output_importances_", "feature_importances_"):
+def importances(model: Any, n_features: int, n_outputs: int) -> list[list[float | None]] | None:
+    """Return importances, features by at most 12 outputs, or by one column for all.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of anyone.
+    n_features, n_outputs : int
+        Importances of another shape are not kept: nobody could say what they are about.
+
+    Returns
+    -------
+    list of list of float, or None
+    """
+    shapes = {
+        "output_importances_": (n_outputs, n_features),
+        "feature_importances_": (n_features,),
+    }
+    for name, shape in shapes.items():
         try:
             values = np.asarray(getattr(model, name), dtype=np.float64)
-        except (AttributeError, ValueError):
+        except (AttributeError, ValueError, TypeError):
             continue
-        values = values[:_MOST_OUTPUTS].T if values.ndim == 2 else values[:, np.newaxis]
-        return [plain_floats(row) for row in values]
+        if values.shape == shape:
+            kept = values.reshape(-1, n_features)[:MOST_OUTPUTS_OF_IMPORTANCES]
+            return [plain_floats(row) for row in kept.T]
     return None
 
 

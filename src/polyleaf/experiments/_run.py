@@ -22,6 +22,8 @@ from polyleaf.metrics import Metric, column_means, label_f1_score, macro_r2_scor
 
 _MOST_OUTPUTS = 200  # whose scores are kept one by one
 _N_EXAMPLES = 5
+#: Of so many targets, examples of predictions are kept.
+MOST_NUMBERS_OF_EXAMPLES = 12
 _CURVE_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -117,7 +119,7 @@ def _judged(job: Job) -> dict[str, Any]:
     row |= model_facts(model)
     if job.number == 0:
         row["examples"] = _examples(job.problem, test, Y_test, predicted)
-        row["importances"] = importances(model)
+        row["importances"] = importances(model, *job.problem.shape[1:])
     if job.bootstraps:
         row["bootstraps"] = _bootstraps(job, settings, model)
     return row
@@ -235,8 +237,8 @@ def _filled(predicted: Any, Y_train: Any) -> Any:
 def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[str, Any]]:
     """Return truth and prediction of the first test rows.
 
-    Labels as the numbers of those in the set, and of those not observed; else the values of at
-    most 12 outputs.
+    Labels as the numbers of those in the set, and of those not observed; else the values of a
+    few outputs.
     """
     shown = slice(0, _N_EXAMPLES)
     truth, guess = (dense(m[shown]).astype(np.float64) for m in (Y, predicted))
@@ -251,8 +253,9 @@ def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[
             }
             for row, t, g in zip(rows, truth, guess)
         ]
+    kept = slice(0, MOST_NUMBERS_OF_EXAMPLES)
     return [
-        {"row": int(row), "truth": plain_floats(t[:12]), "predicted": plain_floats(g[:12])}
+        {"row": int(row), "truth": plain_floats(t[kept]), "predicted": plain_floats(g[kept])}
         for row, t, g in zip(rows, truth, guess)
     ]
 

@@ -2,7 +2,8 @@
 
 Compiled code of other libraries can end a process, and nothing but the end of its process stops a
 run that takes too long. Runs come in pickled by value on the standard input of the worker, rows go
-out on its standard output.
+out on its standard output. A worker ends with the process that started it, in the middle of a run,
+too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -22,6 +24,8 @@ from joblib import wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
 
 from polyleaf.experiments._run import Job, describe, run
+
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 class Worker:
@@ -77,7 +81,7 @@ class Worker:
                 stderr=self._said,
             )
             pipes: Any = self._process
-            pickle.dump(sys.path, pipes.stdin)
+            pickle.dump((sys.path, os.getpid()), pipes.stdin)
             pipes.stdin.flush()
             pickle.load(pipes.stdout)  # noqa: S301 - the limit begins when it has started
         return self._process
@@ -106,6 +110,30 @@ def _cause(code: int | None) -> str:
     return f"exit code {code}"
 
 
+def end_with(parent: int) -> None:
+    """End this process soon after its parent has ended, whatever it is doing.
+
+    A killed parent cannot tell its children, and a run may take hours. A run of compiled code
+    that keeps Python's lock is ended when it gives the lock back.
+
+    Parameters
+    ----------
+    parent : int
+        Its process id.
+    """
+    if parent in _WATCHED:
+        return
+    _WATCHED.add(parent)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end with parent", daemon=True).start()
+
+
+_WATCHED: set[int] = set()
 _WORKER = Worker()
 atexit.register(_WORKER.close)
 
@@ -120,7 +148,8 @@ def run_apart(job: Job) -> dict[str, Any]:
 
 
 def _serve(source: BinaryIO, sink: BinaryIO) -> None:
-    sys.path[:] = pickle.load(source)  # noqa: S301 - from the process that started this one
+    sys.path[:], parent = pickle.load(source)  # noqa: S301 - from the process that started this one
+    end_with(parent)
     pickle.dump("ready", sink)
     sink.flush()
     while True:
