@@ -90,16 +90,16 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
             return gain_of(node, joined, norm + 2.0 * cross[item] + gram[item * n_items + item]);
         }
         const double lambda = workspace_.params.l2_regularization;
-        double score = 0.0;
+        double both = 0.0;  // of both sides
         for (size_t k = 0; k < width; ++k) {
             const double a = sum[k] + category_sums_[item * width + k];
             const double ha = weight[k] + category_hessians_[item * width + k];
             const double b = node.totals->gradient[k] - a, hb = node.totals->hessian[k] - ha;
             const double dust = kDustDouble * node.totals->hessian[k];
-            if (ha > dust) score += a * a / (ha + lambda);
-            if (hb > dust) score += b * b / (hb + lambda);
+            both += channel_score(a, ha, lambda, dust);
+            both += channel_score(b, hb, lambda, dust);
         }
-        return gain_of(node, side, score);
+        return gain_of(node, side, both);
     };
     auto keep = [&](double gain) {
         if (!large_enough(node, side.n_rows) || !best.beaten_by(gain, rank)) return;
@@ -110,7 +110,7 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
             category_codes_.push_back(column_.default_code);
         const bool missing_left = column_.missing.empty() ? 2 * side.n_rows >= node.range.size()
                                                           : chosen[n_items - 1] != 0;
-        keep_subset(node, feature, rank, gain, category_codes_, side.n_rows, missing_left, best);
+        keep_subset(feature, rank, gain, category_codes_, side.n_rows, missing_left, best);
     };
     for (size_t step = 0; step + 1 < n_items; ++step) {
         size_t next = n_items;

@@ -175,17 +175,17 @@ void CutSearch::score(const SearchNode& node, Split& best) {
     kernels_.side_norms({workspace_.gradient_blocks(*node.store, node.range), sides_, n_waiting_,
                          n_words_, are_few_, norms});
     const bool unit = workspace_.channels.policy == HessianPolicy::unit;
-    const double total = node.totals->weight;
+    const NodeCriterion criterion = workspace_.criterion_of(*node.totals);
+    const double total = criterion.weight;
     int kept = -1;
     for (int i = 0; i < n_waiting_; ++i) {
         const int64_t n_side = std::min(waiting_[i].n_left, n - waiting_[i].n_left);
         work_ += static_cast<uint64_t>(n_side) * workspace_.channels.n_channels;
         const double weight = unit ? static_cast<double>(n_side) : weight_of(node, sides_[i]);
         const double other = total - weight;
-        if (std::min(weight, other) <= workspace_.dust() * total) continue;
-        if (offer(node, waiting_[i], static_cast<float>(norms[i] * (total / (weight * other))),
-                  best))
-            kept = i;
+        if (criterion.is_dust(weight, other)) continue;
+        const double factor = factor_of_total(total, weight, other);
+        if (offer(node, waiting_[i], static_cast<float>(norms[i] * factor), best)) kept = i;
     }
     n_waiting_ = 0;
     if (kept < 0) return;
@@ -209,9 +209,10 @@ bool CutSearch::offer(const SearchNode& node, const Candidate& candidate, float 
     const int32_t feature = workspace_.binned.dense_features[candidate.home];
     const uint64_t rank = has_ranks_ ? ranks_[candidate.home] : feature_rank(node.seed, feature);
     if (!best.beaten_by(gain, rank)) return false;
-    best.gain = gain;
-    best.rank = rank;
-    best.feature = feature;
+    const int64_t n_left = candidate.n_left;
+    best.take(gain, rank, feature, n_left,
+              candidate.has_missing ? candidate.left == Left::below_and_missing
+                                    : 2 * n_left >= node.range.size());
     chosen_ = candidate;
     chosen_first_ = group_.least[candidate.home - group_.begin];
     chosen_last_ = group_.largest[candidate.home - group_.begin];
@@ -219,17 +220,10 @@ bool CutSearch::offer(const SearchNode& node, const Candidate& candidate, float 
 }
 
 void CutSearch::finish(const SearchNode& node, Split& best) const {
-    best.is_categorical = false;
-    best.left_code = chosen_.limit;
-    best.n_left = chosen_.n_left;
-    best.missing_left = chosen_.has_missing ? chosen_.left == Left::below_and_missing
-                                            : 2 * chosen_.n_left >= node.range.size();
-    if (chosen_.left == Left::values) {
-        best.threshold = std::numeric_limits<double>::infinity();
-        best.cut_first = best.cut_last = 0;
-    } else {
-        best.note_cut(node.seed, chosen_first_, chosen_last_, chosen_.limit);
-    }
+    if (chosen_.left == Left::values)
+        best.cut_off_missing(chosen_.limit);
+    else
+        best.cut_later(node.seed, chosen_first_, chosen_last_, chosen_.limit);
 }
 
 }  // namespace polyleaf

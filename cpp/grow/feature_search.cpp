@@ -73,7 +73,7 @@ void FeatureSearch::search_ordered(const SearchNode& node, int32_t feature, uint
             category_codes_.assign(column.codes.begin(), column.codes.begin() + first_right);
             if (default_left && column.n_default > 0)
                 category_codes_.push_back(column.default_code);
-            keep_subset(node, feature, rank, gain, category_codes_, n_left, missing_left, best);
+            keep_subset(feature, rank, gain, category_codes_, n_left, missing_left, best);
             return;
         }
         const bool at_default = column.n_default > 0 && first_right == column.n_below;
@@ -81,7 +81,8 @@ void FeatureSearch::search_ordered(const SearchNode& node, int32_t feature, uint
             at_default && default_left ? column.default_code : column.codes[first_right - 1];
         const uint32_t right_code =
             at_default && !default_left ? column.default_code : column.codes[first_right];
-        keep_numeric(node, feature, rank, gain, left_code, right_code, n_left, missing_left, best);
+        best.take(gain, rank, feature, n_left, missing_left);
+        best.cut_between(workspace_.binned, left_code, right_code);
     };
     const bool nothing_above = column.n_below == n_groups && column.n_default == 0;
     const size_t n_up = column.n_below - (nothing_above ? 1 : 0);
@@ -112,20 +113,19 @@ void FeatureSearch::search_missing(const SearchNode& node, int32_t feature, uint
                                    Split& best) {
     if (column_.missing.empty()) return;
     const uint32_t end = static_cast<uint32_t>(column_.missing.size());
-    walk_groups(
-        node, column_.missing.data(), &end, 1, false, [&](size_t, const Side& side, double gain) {
-            if (!best.beaten_by(gain, rank)) return;
-            const int64_t n_left = node.range.size() - side.n_rows;
-            if (workspace_.binned.is_categorical[feature]) {
-                category_codes_ = column_.codes;
-                if (column_.n_default > 0) category_codes_.push_back(column_.default_code);
-                keep_subset(node, feature, rank, gain, category_codes_, n_left, false, best);
-                return;
-            }
-            keep_numeric(node, feature, rank, gain, column_.max_code(), column_.max_code(), n_left,
-                         false, best);
-            best.threshold = std::numeric_limits<double>::infinity();
-        });
+    walk_groups(node, column_.missing.data(), &end, 1, false,
+                [&](size_t, const Side& side, double gain) {
+                    if (!best.beaten_by(gain, rank)) return;
+                    const int64_t n_left = node.range.size() - side.n_rows;
+                    if (workspace_.binned.is_categorical[feature]) {
+                        category_codes_ = column_.codes;
+                        if (column_.n_default > 0) category_codes_.push_back(column_.default_code);
+                        keep_subset(feature, rank, gain, category_codes_, n_left, false, best);
+                        return;
+                    }
+                    best.take(gain, rank, feature, n_left, false);
+                    best.cut_off_missing(column_.max_code());
+                });
 }
 
 void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, uint64_t rank,
@@ -149,9 +149,8 @@ void FeatureSearch::search_random_cut(const SearchNode& node, int32_t feature, u
                         const bool missing_left = column_.missing.empty()
                                                       ? 2 * n_left >= n
                                                       : with_missing != default_left;
-                        keep_numeric(node, feature, rank, gain, left_code, left_code + 1, n_left,
-                                     missing_left, best);
-                        best.threshold = cut.threshold(workspace_.binned, feature);
+                        best.take(gain, rank, feature, n_left, missing_left);
+                        best.cut_at(left_code, cut.threshold(workspace_.binned, feature));
                     });
     }
 }
@@ -179,16 +178,15 @@ void FeatureSearch::search_random_subset(const SearchNode& node, int32_t feature
     const uint32_t length = static_cast<uint32_t>(reversed_.size());
     const int64_t n = node.range.size();
     for (int with_missing = 0; with_missing <= !column_.missing.empty(); ++with_missing) {
-        walk_groups(node, reversed_.data(), &length, 1, with_missing,
-                    [&](size_t, const Side& side, double gain) {
-                        if (!best.beaten_by(gain, rank)) return;
-                        const int64_t n_left = a_is_left ? side.n_rows : n - side.n_rows;
-                        const bool missing_left = column_.missing.empty()
-                                                      ? 2 * n_left >= n
-                                                      : (with_missing != 0) == a_is_left;
-                        keep_subset(node, feature, rank, gain, category_codes_, n_left,
-                                    missing_left, best);
-                    });
+        walk_groups(
+            node, reversed_.data(), &length, 1, with_missing,
+            [&](size_t, const Side& side, double gain) {
+                if (!best.beaten_by(gain, rank)) return;
+                const int64_t n_left = a_is_left ? side.n_rows : n - side.n_rows;
+                const bool missing_left =
+                    column_.missing.empty() ? 2 * n_left >= n : (with_missing != 0) == a_is_left;
+                keep_subset(feature, rank, gain, category_codes_, n_left, missing_left, best);
+            });
     }
 }
 
@@ -314,15 +312,8 @@ FeatureSearch::Side FeatureSearch::side_of(const SearchNode& node, const uint32_
 }
 
 double FeatureSearch::gain_of(const SearchNode& node, const Side& side, double norm) const {
-    const NodeTotals& totals = *node.totals;
-    if (workspace_.per_channel()) return norm - totals.base_score;
-    const double lambda = workspace_.params.l2_regularization;
-    const double other = totals.weight - side.weight;
-    if (std::min(other, side.weight) <= workspace_.dust() * totals.weight)
-        return std::numeric_limits<double>::quiet_NaN();  // beats nothing
-    // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
-    return norm / (side.weight + lambda) +
-           (totals.norm - 2.0 * side.product + norm) / (other + lambda) - totals.base_score;
+    if (workspace_.per_channel()) return norm - node.totals->base_score;
+    return workspace_.criterion_of(*node.totals).gain(norm, side.product, side.weight);
 }
 
 bool FeatureSearch::large_enough(const SearchNode& node, int64_t n_side) const {
@@ -330,38 +321,16 @@ bool FeatureSearch::large_enough(const SearchNode& node, int64_t n_side) const {
     return n_side >= least && node.range.size() - n_side >= least;
 }
 
-void FeatureSearch::keep_numeric(const SearchNode&, int32_t feature, uint64_t rank, double gain,
-                                 uint32_t left_code, uint32_t right_code, int64_t n_left,
-                                 bool missing_left, Split& best) const {
-    const int64_t offset = workspace_.binned.bin_offsets[feature];
-    best.gain = gain;
-    best.rank = rank;
-    best.feature = feature;
-    best.is_categorical = false;
-    best.missing_left = missing_left;
-    best.left_code = left_code;
-    best.cut_first = best.cut_last = 0;
-    best.threshold = midpoint(workspace_.binned.bin_high[offset + left_code],
-                              workspace_.binned.bin_low[offset + right_code]);
-    best.n_left = n_left;
-}
-
-void FeatureSearch::keep_subset(const SearchNode&, int32_t feature, uint64_t rank, double gain,
+void FeatureSearch::keep_subset(int32_t feature, uint64_t rank, double gain,
                                 const std::vector<uint32_t>& left_codes, int64_t n_left,
                                 bool missing_left, Split& best) const {
-    best.gain = gain;
-    best.rank = rank;
-    best.feature = feature;
-    best.is_categorical = true;
-    best.cut_first = best.cut_last = 0;
-    best.threshold = 0.0;
-    best.missing_left = missing_left;
-    best.n_left = n_left;
+    best.take(gain, rank, feature, n_left, missing_left);
     // Categories that the node has not seen go the way of the missing values.
     const size_t n_words = (workspace_.binned.n_bins(feature) + 31) / 32;
-    best.category_words.assign(n_words, missing_left ? ~uint32_t{0} : 0);
+    std::vector<uint32_t>& words =
+        best.choose_categories(n_words, missing_left ? ~uint32_t{0} : 0);
     auto put = [&](uint32_t code, bool left) {
-        uint32_t& word = best.category_words[code >> 5];
+        uint32_t& word = words[code >> 5];
         word = left ? word | uint32_t{1} << (code & 31) : word & ~(uint32_t{1} << (code & 31));
     };
     for (uint32_t code : column_.codes) put(code, false);

@@ -66,10 +66,7 @@ class FeatureSearch {
                  bool with_product = true) const;
     double gain_of(const SearchNode& node, const Side& side, double norm) const;
     bool large_enough(const SearchNode& node, int64_t n_side) const;
-    void keep_numeric(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
-                      uint32_t left_code, uint32_t right_code, int64_t n_left, bool missing_left,
-                      Split& best) const;
-    void keep_subset(const SearchNode& node, int32_t feature, uint64_t rank, double gain,
+    void keep_subset(int32_t feature, uint64_t rank, double gain,
                      const std::vector<uint32_t>& left_codes, int64_t n_left, bool missing_left,
                      Split& best) const;
 

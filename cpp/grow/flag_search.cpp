@@ -1,19 +1,13 @@
 #include "grow/flag_search.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "base/random.hpp"
 #include "grow/label_totals.hpp"
 #include "grow/random_cut.hpp"
 
 namespace polyleaf {
-
-namespace {
-
-constexpr double kNoGain = -std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 void FlagSearch::search(const SearchNode& node, const int32_t* features, const uint64_t* ranks,
                         size_t n, const SparseEntries& entries, std::vector<double>& side,
@@ -24,9 +18,10 @@ void FlagSearch::search(const SearchNode& node, const int32_t* features, const u
         sum_sparse_labels(node, side);
     else
         sum_channels(node);
+    const NodeCriterion criterion = workspace_.criterion_of(*node.totals);
     for (size_t column = 0; column < columns_.size(); ++column) {
-        const double gain = gain_of(node, weights_[column], norms_[column], products_[column]);
-        if (gain > kNoGain && best.beaten_by(gain, ranks_[column]))
+        const double gain = criterion.gain(norms_[column], products_[column], weights_[column]);
+        if (best.beaten_by(gain, ranks_[column]))
             keep(node, features_[column], ranks_[column], columns_[column].n_rows, gain, best);
     }
 }
@@ -38,29 +33,19 @@ void FlagSearch::search_listed(const SearchNode& node, Split& best) {
     products_.resize(binned.n_sparse);
     kernels_.norms_of_sums({listed.sums(), node.totals->gradient.data(), binned.n_sparse,
                             norms_.data(), products_.data()});
+    const NodeCriterion criterion = workspace_.criterion_of(*node.totals);
     const int64_t least = std::max<int64_t>(1, workspace_.params.min_samples_leaf);
     const int64_t most = node.range.size() - least;
     for (int32_t slot = 0; slot < binned.n_sparse; ++slot) {
         const int64_t count = listed.count(slot);
         if (count < least || count > most) continue;
         work += static_cast<uint64_t>(count) * workspace_.channels.n_channels;
-        const double gain = gain_of(node, listed.weight(slot), norms_[slot], products_[slot]);
-        if (!(gain > kNoGain)) continue;
+        const double gain = criterion.gain(norms_[slot], products_[slot], listed.weight(slot));
+        if (std::isnan(gain)) continue;
         const int32_t feature = binned.sparse_features[slot];
         const uint64_t rank = feature_rank(node.seed, feature);
         if (best.beaten_by(gain, rank)) keep(node, feature, rank, count, gain, best);
     }
-}
-
-double FlagSearch::gain_of(const SearchNode& node, double weight, double norm,
-                           double product) const {
-    const NodeTotals& totals = *node.totals;
-    const double lambda = workspace_.params.l2_regularization;
-    const double other = totals.weight - weight;
-    if (std::min(weight, other) <= workspace_.dust() * totals.weight) return kNoGain;
-    // |G - A|^2 = |G|^2 - 2 G.A + |A|^2
-    return norm / (weight + lambda) + (totals.norm - 2.0 * product + norm) / (other + lambda) -
-           totals.base_score;
 }
 
 void FlagSearch::choose_columns(const SearchNode& node, const int32_t* features,
@@ -120,23 +105,12 @@ void FlagSearch::keep(const SearchNode& node, int32_t feature, uint64_t rank, in
     const BinnedView& binned = workspace_.binned;
     const int64_t n = node.range.size();
     const bool lists_left = binned.sparse_default[~workspace_.feature_home[feature]] == 1;
-    best.gain = gain;
-    best.rank = rank;
-    best.feature = feature;
-    best.n_left = lists_left ? n_listed : n - n_listed;
-    best.missing_left = 2 * best.n_left >= n;
-    best.left_code = 0;
-    best.is_categorical = binned.is_categorical[feature];
-    if (best.is_categorical) {
-        best.threshold = 0.0;
-        best.category_words.assign(1, 1);  // code 0 goes left, code 1 right
-    } else if (workspace_.params.random_cuts) {
-        best.threshold =
-            draw_random_cut(binned, feature, node.seed, 0, 1).threshold(binned, feature);
-    } else {
-        const int64_t offset = binned.bin_offsets[feature];
-        best.threshold = midpoint(binned.bin_high[offset], binned.bin_low[offset + 1]);
-    }
+    const int64_t n_left = lists_left ? n_listed : n - n_listed;
+    best.take(gain, rank, feature, n_left, 2 * n_left >= n);
+    if (binned.is_categorical[feature])
+        best.choose_categories(1, 1);  // code 0 goes left, code 1 right
+    else
+        cut_flag(binned, node.seed, workspace_.params.random_cuts, best);
 }
 
 }  // namespace polyleaf

@@ -32,8 +32,6 @@ class FlagSearch {
                         size_t n, const SparseEntries& entries);
     void sum_channels(const SearchNode& node);
     void sum_sparse_labels(const SearchNode& node, std::vector<double>& side);
-    // The gain of parting rows of this weight, |A|^2 and G.A; kNoGain where a side has no weight.
-    double gain_of(const SearchNode& node, double weight, double norm, double product) const;
     void keep(const SearchNode& node, int32_t feature, uint64_t rank, int64_t n_listed,
               double gain, Split& best) const;
 

@@ -120,15 +120,11 @@ void HistogramScan::choose(const SearchNode& node, const FeatureTile& tile,
     const bool per_channel = workspace_.per_channel();
     const bool is_unit = workspace_.channels.policy == HessianPolicy::unit;
     // Scores of the scans are relative to the node's mean unless there is regularisation.
-    const double base = lambda > 0.0 ? totals.base_score : 0.0;
-    const double norm = lambda > 0.0 ? totals.norm : 0.0;
+    NodeCriterion criterion = workspace_.criterion_of(totals);
+    if (lambda == 0.0) criterion.norm = criterion.base_score = 0.0;
     auto gain_of = [&](double side_norm, double product, double weight) {
-        if (per_channel) return side_norm - base;
-        const double other = totals.weight - weight;
-        if (std::min(other, weight) <= workspace_.dust() * totals.weight)
-            return std::numeric_limits<double>::quiet_NaN();  // beats nothing
-        return side_norm / (weight + lambda) +
-               (norm - 2.0 * product + side_norm) / (other + lambda) - base;
+        if (per_channel) return side_norm - criterion.base_score;
+        return criterion.gain(side_norm, product, weight);
     };
     // Without regularisation |A|^2 / a + |A|^2 / b beats g if |A|^2 (a + b) > g a b: nearly all
     // cuts are done with before a division. The slack is for the rounding of the products.
@@ -142,19 +138,6 @@ void HistogramScan::choose(const SearchNode& node, const FeatureTile& tile,
         const int32_t feature = tile.features[lane];
         const uint32_t* counts = scores.counts.rows + lane * kBins;
         const int64_t n_bins = binned.n_bins(feature), n_missing = counts[kMissingU8];
-        const double* low = binned.bin_low + binned.bin_offsets[feature];
-        const double* high = binned.bin_high + binned.bin_offsets[feature];
-        auto keep = [&](double gain, int64_t bin, double threshold, int64_t n_left,
-                        bool missing_left) {
-            best.gain = gain;
-            best.rank = tile.ranks[lane];
-            best.feature = feature;
-            best.is_categorical = false;
-            best.missing_left = missing_left;
-            best.left_code = static_cast<uint32_t>(bin);
-            best.threshold = threshold;
-            best.n_left = n_left;
-        };
         int64_t last = n_bins - 1;
         while (last >= 0 && counts[last] == 0) --last;
         for (int pass = 0; pass < passes(counts); ++pass) {
@@ -174,14 +157,16 @@ void HistogramScan::choose(const SearchNode& node, const FeatureTile& tile,
                 int64_t next = bin + 1;
                 while (counts[next] == 0) ++next;
                 const bool missing_left = n_missing == 0 ? 2 * n_left >= n : pass == 1;
-                keep(gain, bin, midpoint(high[bin], low[next]), n_left, missing_left);
+                best.take(gain, tile.ranks[lane], feature, n_left, missing_left);
+                best.cut_between(binned, static_cast<uint32_t>(bin), static_cast<uint32_t>(next));
             }
         }
         if (n_missing == 0 || last < 0 || n_missing < least || n - n_missing < least) continue;
         const double gain = gain_of(scores.missing_norm[lane], scores.missing_product[lane],
                                     scores.counts.weights[lane * kBins + kMissingU8]);
-        if (best.beaten_by(gain, tile.ranks[lane]))
-            keep(gain, last, std::numeric_limits<double>::infinity(), n - n_missing, false);
+        if (!best.beaten_by(gain, tile.ranks[lane])) continue;
+        best.take(gain, tile.ranks[lane], feature, n - n_missing, false);
+        best.cut_off_missing(static_cast<uint32_t>(last));
     }
 }
 

@@ -81,7 +81,8 @@ void ListSearch::start(const SearchNode& node, NodeKind kind, size_t n_features)
     for (int64_t i = static_cast<int64_t>(inverses_.size()); i < n; ++i)
         inverses_.push_back(1.0f / static_cast<float>(i));
     const float* const inverses = inverses_.data();
-    for (int64_t i = 0; i + 1 < n; ++i) unit_factors_[i] = inverses[i + 1] + inverses[n - i - 1];
+    for (int64_t i = 0; i + 1 < n; ++i)
+        unit_factors_[i] = factor_of_inverses(inverses[i + 1], inverses[n - i - 1]);
 }
 
 const uint32_t* ListSearch::sort(const NodeRange& range, int32_t feature) {
@@ -354,19 +355,12 @@ void ListSearch::keep(const SearchNode& node, int32_t feature, uint64_t rank, do
 
 void ListSearch::keep(int32_t feature, uint64_t rank, double gain, const uint32_t* entries,
                       int64_t cut, int64_t n_left, bool missing_left, Split& best) const {
-    const int64_t offset = workspace_.binned.bin_offsets[feature];
     const uint32_t left = list_code(entries[cut]), right = list_code(entries[cut + 1]);
-    best.gain = gain;
-    best.rank = rank;
-    best.feature = feature;
-    best.is_categorical = false;
-    best.missing_left = missing_left;
-    best.left_code = left;
-    best.threshold = right == kMissingEntryCode
-                         ? std::numeric_limits<double>::infinity()
-                         : midpoint(workspace_.binned.bin_high[offset + left],
-                                    workspace_.binned.bin_low[offset + right]);
-    best.n_left = n_left;
+    best.take(gain, rank, feature, n_left, missing_left);
+    if (right == kMissingEntryCode)
+        best.cut_off_missing(left);
+    else
+        best.cut_between(workspace_.binned, left, right);
 }
 
 }  // namespace polyleaf

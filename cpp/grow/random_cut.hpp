@@ -74,4 +74,11 @@ inline RandomCut draw_random_cut(const BinnedView& binned, int32_t feature, uint
     return find_random_cut(binned, feature, cut_uniform(seed, feature), first, last);
 }
 
+// Cuts a taken split of a feature with two values between them.
+inline void cut_flag(const BinnedView& binned, uint64_t seed, bool is_random, Split& split) {
+    if (!is_random) return split.cut_between(binned, 0, 1);
+    const RandomCut cut = draw_random_cut(binned, split.feature, seed, 0, 1);
+    split.cut_at(0, cut.threshold(binned, split.feature));
+}
+
 }  // namespace polyleaf

@@ -32,7 +32,7 @@ class RowSubsets {
             return -1;
         const double lighter = std::min(weights_[side], weights_[other]);
         if (lighter <= dust_ * weights_[rows]) return -1;
-        return std::max(0.0, scores_[side] + scores_[other] - scores_[rows]);
+        return std::max(0.0, gain_of_scores(scores_[side], scores_[other], scores_[rows]));
     }
 
     uint64_t work = 0;

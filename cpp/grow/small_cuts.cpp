@@ -134,7 +134,7 @@ void SmallSearch::offer_cut(Node& node, int32_t feature, uint32_t present, uint3
         }
         if (offer(node, present, feature, rank)) {
             node.best.missing_left = false;
-            node.best.threshold = std::numeric_limits<double>::infinity();
+            node.best.cut_off_missing(kMissingU8 - 1);
             node.is_cut = false;
         }
     }

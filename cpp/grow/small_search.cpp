@@ -71,10 +71,8 @@ uint32_t SmallSearch::find(uint32_t rows, uint64_t seed, Split& best) {
         find_two_valued(node);
     else
         find_dense(node);
-    if (best.found()) {
-        best.n_left = count_bits(node.left);
-        if (node.is_cut) best.note_cut(seed, node.cut.first, node.cut.last, kLimitLater);
-    }
+    if (best.found() && node.is_cut)
+        best.cut_later(seed, node.cut.first, node.cut.last, kLimitLater);
     return node.left;
 }
 
@@ -138,10 +136,10 @@ void SmallSearch::sort_feature(Node& node, int32_t feature, uint64_t rank) const
             uint32_t right = kMissingU8;
             for_each_bit(present ^ below,
                          [&](int j) { right = std::min<uint32_t>(right, all[j]); });
-            const int64_t offset = workspace_.binned.bin_offsets[feature];
-            node.best.threshold = is_last ? std::numeric_limits<double>::infinity()
-                                          : midpoint(workspace_.binned.bin_high[offset + all[i]],
-                                                     workspace_.binned.bin_low[offset + right]);
+            if (is_last)
+                node.best.cut_off_missing(all[i]);
+            else
+                node.best.cut_between(workspace_.binned, all[i], right);
         }
     });
 }
@@ -190,7 +188,6 @@ void SmallSearch::offer_first(Node& node) const {
 }
 
 void SmallSearch::find_two_valued(Node& node) {
-    const BinnedView& binned = workspace_.binned;
     if (draws_features()) {
         draw_.for_each(node.seed, 0, workspace_.params.max_features,
                        [&](int32_t feature, int64_t i) {
@@ -202,13 +199,8 @@ void SmallSearch::find_two_valued(Node& node) {
         for (const int32_t feature : touched_)
             offer_column(node, feature, feature_rank(node.seed, feature));
     }
-    if (!node.best.found()) return;
-    const int32_t feature = node.best.feature;
-    const int64_t offset = binned.bin_offsets[feature];
-    node.best.threshold =
-        workspace_.params.random_cuts
-            ? draw_random_cut(binned, feature, node.seed, 0, 1).threshold(binned, feature)
-            : midpoint(binned.bin_high[offset], binned.bin_low[offset + 1]);
+    if (node.best.found())
+        cut_flag(workspace_.binned, node.seed, workspace_.params.random_cuts, node.best);
 }
 
 }  // namespace polyleaf

@@ -56,11 +56,9 @@ class SmallSearch {
         const double gain = subsets_.gain(node.rows, left);
         if (gain < 0.0 || gain < node.best.least_rival() || !node.best.beaten_by(gain, rank))
             return false;
-        node.best.gain = gain;
-        node.best.rank = rank;
-        node.best.feature = feature;
+        const int n_left = count_bits(left);
+        node.best.take(gain, rank, feature, n_left, 2 * n_left >= node.n_rows);
         node.left = left;
-        node.best.missing_left = 2 * count_bits(left) >= node.n_rows;
         return true;
     }
     void find_dense(Node& node);

@@ -28,12 +28,41 @@ struct Split {
     // which must not choose between them.
     bool is_exact = false;
 
+    // The one way to fill a split: take it, and then say where it is.
+    void take(double new_gain, uint64_t new_rank, int32_t new_feature, int64_t left_rows,
+              bool sends_missing_left) {
+        gain = new_gain;
+        rank = new_rank;
+        feature = new_feature;
+        n_left = left_rows;
+        missing_left = sends_missing_left;
+        is_categorical = false;
+        left_code = 0;
+        threshold = 0.0;
+        cut_first = cut_last = 0;
+    }
+    // Behind a code, at a value.
+    void cut_at(uint32_t code, double value) {
+        left_code = code;
+        threshold = value;
+    }
+    // Midway between two codes that follow each other in the node.
+    void cut_between(const BinnedView& binned, uint32_t left, uint32_t right);
+    // All values, up to this code, against the missing ones.
+    void cut_off_missing(uint32_t last_code) {
+        cut_at(last_code, std::numeric_limits<double>::infinity());
+    }
     // A random cut of the node with this seed, whose threshold is made when the tree is grown.
-    void note_cut(uint64_t seed, uint8_t first, uint8_t last, uint8_t limit) {
-        threshold = cut_uniform(seed, feature);
+    void cut_later(uint64_t seed, uint8_t first, uint8_t last, uint8_t limit) {
+        cut_at(limit, cut_uniform(seed, feature));
         cut_first = first;
         cut_last = last;
-        left_code = limit;
+    }
+    // Categories: bits of those that go left, to be filled in.
+    std::vector<uint32_t>& choose_categories(size_t n_words, uint32_t fill) {
+        is_categorical = true;
+        category_words.assign(n_words, fill);
+        return category_words;
     }
 
     // Whether a row with this code of the split's feature goes left.
@@ -67,6 +96,11 @@ struct Split {
 inline double midpoint(double a, double b) {
     const double middle = a / 2 + b / 2;
     return middle >= a && middle < b ? middle : a;
+}
+
+inline void Split::cut_between(const BinnedView& binned, uint32_t left, uint32_t right) {
+    const int64_t offset = binned.bin_offsets[feature];
+    cut_at(left, midpoint(binned.bin_high[offset + left], binned.bin_low[offset + right]));
 }
 
 }  // namespace polyleaf

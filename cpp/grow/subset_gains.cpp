@@ -9,6 +9,7 @@ void SubsetGains::tabulate(const SearchNode& node) {
     const int n = static_cast<int>(node.range.size());
     const int64_t least = workspace_.params.min_samples_leaf;
     const uint32_t all = (1u << n) - 1, n_subsets = 1u << (n - 1);
+    const NodeCriterion criterion = workspace_.criterion_of(*node.totals);
     gains_.resize(size_t{1} << n);
     gains_[0] = gains_[all] = -1.0f;
     norms_.assign(n_subsets, 0.0f);
@@ -22,12 +23,12 @@ void SubsetGains::tabulate(const SearchNode& node) {
             for (int row = 0; row < n; ++row)
                 if (subset >> row & 1) weight += workspace_.weights[node.range.begin + row];
         }
-        const double other = node.totals->weight - weight;
-        const bool is_dust = std::min(weight, other) <= workspace_.dust() * node.totals->weight;
+        const double other = criterion.weight - weight;
         gains_[subset] = gains_[all ^ subset] =
-            is_dust || n_side < least || n - n_side < least
+            criterion.is_dust(weight, other) || n_side < least || n - n_side < least
                 ? -1.0f
-                : static_cast<float>(norms_[subset] * (1.0 / weight + 1.0 / other));
+                : static_cast<float>(norms_[subset] *
+                                     factor_of_inverses(1.0 / weight, 1.0 / other));
     }
 }
 

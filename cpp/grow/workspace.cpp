@@ -166,7 +166,7 @@ void Workspace::summarise_dense(const NodeRange& range, ChannelStore* store, Thr
         if (params.l2_regularization == 0.0)
             totals.mean[k] = static_cast<float>(sum / totals.weight);
     }
-    totals.base_score = totals.norm / (totals.weight + params.l2_regularization);
+    totals.base_score = score(totals.norm, totals.weight, params.l2_regularization);
 }
 
 void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& store,
@@ -210,7 +210,7 @@ void Workspace::summarise_per_channel(const NodeRange& range, ChannelStore& stor
         if (weight <= 0.0) continue;
         totals.impurity += deviations(squares[k], sum * sum / weight);
         if (params.l2_regularization == 0.0) totals.mean[k] = static_cast<float>(sum / weight);
-        totals.base_score += sum * sum / (weight + params.l2_regularization);
+        totals.base_score += score(sum * sum, weight, params.l2_regularization);
     }
     totals.weight = all_weights / channels.n_channels;
 }
@@ -270,7 +270,7 @@ void NodeTotals::set(const NodeRange& range, double weight_sum, double square_su
     square = square_sum;
     norm = norm_of_sum;
     impurity = deviations(square, norm / weight);
-    base_score = norm / (weight + l2_regularization);
+    base_score = score(norm, weight, l2_regularization);
 }
 
 void Workspace::sum_channels(const NodeRange& range, ChannelStore& store,

@@ -8,6 +8,7 @@
 #include "base/aligned.hpp"
 #include "base/data.hpp"
 #include "base/parallel.hpp"
+#include "grow/criterion.hpp"
 #include "grow/plan.hpp"
 #include "kernels/kernels.hpp"
 
@@ -113,6 +114,10 @@ class Workspace {
     double dust() const {
         if (channels.policy == HessianPolicy::unit) return 0.0;
         return channels.is_sparse() || params.double_precision ? kDustDouble : kDustFloat;
+    }
+
+    NodeCriterion criterion_of(const NodeTotals& totals) const {
+        return {params.l2_regularization, totals.weight, totals.norm, totals.base_score, dust()};
     }
 
     // Copies the channels of a range of positions into a store, or one block of them into

@@ -85,6 +85,7 @@ void scan_histogram(const ScanTask& task) {
     }
 }
 
+// Scores of both sides with a weight per channel: `channel_score` of grow/criterion.hpp.
 template <int N>
 void scan_weighted(const WeightedScanTask& task) {
     Lanes<N> g = task.initial_gradient ? Lanes<N>::load(task.initial_gradient) : Lanes<N>::zero();

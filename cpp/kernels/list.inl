@@ -32,6 +32,7 @@ inline void sort_list(const ListSortTask& task) {
     }
 }
 
+// `factor_of_total` of grow/criterion.hpp, or what never wins.
 inline void list_factors(const ListFactorTask& task) {
     double prefix = task.initial;
     for (int64_t i = 0; i < task.n_entries; ++i) {

@@ -91,7 +91,8 @@ void row_products(const ProductTask& task) {
 }
 
 // Subsets that differ in the first three rows lie beside each other and are one vector. A subset
-// is a smaller one plus its highest row.
+// is a smaller one plus its highest row. With the inverse weights, they are the `score` of
+// grow/criterion.hpp.
 inline void norms_of_products(const SubsetNormTask& task) {
     constexpr int kLow = 3, kVectors = 1 << (kMostProductRows - kLow);
     const int n = task.n_rows;

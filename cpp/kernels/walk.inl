@@ -50,6 +50,7 @@ void walk_double(const WalkTask& task) {
     }
 }
 
+// Scores of both sides with a weight per channel: `channel_score` of grow/criterion.hpp.
 template <int N, typename Sum>
 void walk_weighted(const WeightedWalkTask& task) {
     const WalkTask& w = task.walk;
