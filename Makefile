@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp -type f)
 
-.PHONY: demo test lint docs bench sanitize build stubs clean
+.PHONY: demo test lint docs bench sanitize build stubs plan-tables clean
 .DEFAULT_GOAL := build
 
 $(VENV)/.base: pyproject.toml
@@ -38,6 +38,10 @@ build: $(VENV)/.built
 # The types of the core, from the built module; tests/core/test_stub.py tells if they are stale.
 stubs: $(VENV)/.built $(VENV)/.lint
 	$(BIN)/python tools/make_stub.py
+
+# The tables of the search plan in docs/internals; tests/core/test_plan_page.py tells the same.
+plan-tables: $(VENV)/.built
+	$(BIN)/python tools/plan_tables.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m polyleaf.cli compare --out demo

@@ -320,7 +320,7 @@ inline int64_t best_of_groups(const GroupBestTask& task) {
 // Every subset is a smaller one plus its highest row.
 template <int N>
 void subset_norms(const SubsetTask& task) {
-    constexpr int kMaxRows = 8;
+    constexpr int kMaxRows = kMostProductRows;
     float sums[(1 << (kMaxRows - 1)) * N];
     for (int32_t block = 0; block < task.gradient.n_blocks; ++block) {
         const float* const g = task.gradient.data + block * task.gradient.block_stride;
