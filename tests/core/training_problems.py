@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from polyleaf.data import BinnedData, ingest_class_targets, ingest_regression_targets
+from polyleaf.data import BinnedData, read_classes, read_numbers
 from polyleaf.data.training import TrainingData
 
 
 def make_training_data(X, Y, weights=None, *, max_bins=None, classes=False):
     """Ingest X and Y as the estimators do."""
     data = BinnedData(X)
-    ingest = ingest_class_targets if classes else ingest_regression_targets
+    ingest = read_classes if classes else read_numbers
     return TrainingData(
         features=data.binned(max_bins),
         encoded=data.encoded,

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from polyleaf.data import align_targets, ingest_class_targets, ingest_regression_targets
+from polyleaf.data import align_targets, read_classes, read_numbers
 
 
 def read(y):
-    return ingest_class_targets(y, y.shape[0], estimator_name="Test")
+    return read_classes(y, y.shape[0], estimator_name="Test")
 
 
 def test_classes_take_the_places_they_had_in_training():
@@ -28,9 +28,7 @@ def test_a_sparse_y_of_zeros_and_ones_may_be_classes():
     assert np.array_equal(found.values, [[1, 0, 1, 0], [0, 1, 1, 0]])
 
 
-@pytest.mark.parametrize(
-    "read", [read, lambda y: ingest_regression_targets(y, 2, estimator_name="T")]
-)
+@pytest.mark.parametrize("read", [read, lambda y: read_numbers(y, 2, estimator_name="T")])
 def test_outputs_are_compared_by_name_and_order(read):
     Y = pd.DataFrame({"p": [0, 1], "q": [1, 1]})
     schema = read(Y).schema

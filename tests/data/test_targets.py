@@ -13,8 +13,8 @@ from scipy import sparse
 from polyleaf.data import (
     TargetSchema,
     decode_classes,
-    ingest_class_targets,
-    ingest_regression_targets,
+    read_classes,
+    read_numbers,
     split_probabilities,
 )
 
@@ -23,12 +23,12 @@ NAN = np.nan
 
 def classes(Y, n_rows=None):
     n_rows = Y.shape[0] if n_rows is None and hasattr(Y, "shape") else n_rows or len(Y)
-    return ingest_class_targets(Y, n_rows, estimator_name="TreeClassifier")
+    return read_classes(Y, n_rows, estimator_name="TreeClassifier")
 
 
 def regression(Y, n_rows=None):
     n_rows = Y.shape[0] if n_rows is None and hasattr(Y, "shape") else n_rows or len(Y)
-    return ingest_regression_targets(Y, n_rows, estimator_name="TreeRegressor")
+    return read_numbers(Y, n_rows, estimator_name="TreeRegressor")
 
 
 def through_json(schema):

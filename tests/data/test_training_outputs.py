@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.data.targets import Targets
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(7, 3))
@@ -12,15 +12,13 @@ OBSERVED = RNG.random((7, 3)) < 0.7
 ROW_WEIGHTS = RNG.random(7)
 ENTRY_WEIGHTS = RNG.random((7, 3))
 KINDS = {
-    "dense": TrainingOutputs(VALUES),
-    "weighted": TrainingOutputs(VALUES, None, ROW_WEIGHTS),
-    "weighted entries": TrainingOutputs(VALUES, None, ENTRY_WEIGHTS),
-    "masked": TrainingOutputs(np.where(OBSERVED, VALUES, 0.0), OBSERVED),
-    "masked and weighted": TrainingOutputs(
-        np.where(OBSERVED, VALUES, 0.0), OBSERVED, ENTRY_WEIGHTS
-    ),
-    "sparse": TrainingOutputs(sparse.csr_array(np.where(VALUES > 0, VALUES, 0.0))),
-    "sparse and weighted": TrainingOutputs(
+    "dense": Targets.of(VALUES),
+    "weighted": Targets.of(VALUES, None, ROW_WEIGHTS),
+    "weighted entries": Targets.of(VALUES, None, ENTRY_WEIGHTS),
+    "masked": Targets.of(np.where(OBSERVED, VALUES, 0.0), OBSERVED),
+    "masked and weighted": Targets.of(np.where(OBSERVED, VALUES, 0.0), OBSERVED, ENTRY_WEIGHTS),
+    "sparse": Targets.of(sparse.csr_array(np.where(VALUES > 0, VALUES, 0.0))),
+    "sparse and weighted": Targets.of(
         sparse.csr_array(np.where(VALUES > 0, VALUES, 0.0)), None, ROW_WEIGHTS
     ),
 }
@@ -29,7 +27,7 @@ each_kind = pytest.mark.parametrize("outputs", KINDS.values(), ids=KINDS)
 
 @each_kind
 def test_arrays_round_trip(outputs):
-    again = TrainingOutputs.from_arrays(outputs.to_arrays())
+    again = Targets.from_arrays(outputs.to_arrays())
     assert again.equals(outputs)
     assert (again.n_train, again.n_channels) == (7, 3)
 
@@ -40,9 +38,9 @@ def test_kinds_equal_themselves_alone(outputs):
 
 
 def test_one_other_value_weight_or_row_is_noticed():
-    assert not KINDS["dense"].equals(TrainingOutputs(VALUES + np.eye(7, 3)))
-    assert not KINDS["dense"].equals(TrainingOutputs(VALUES[:-1]))
-    assert not KINDS["weighted"].equals(TrainingOutputs(VALUES, None, ROW_WEIGHTS[::-1]))
+    assert not KINDS["dense"].equals(Targets.of(VALUES + np.eye(7, 3)))
+    assert not KINDS["dense"].equals(Targets.of(VALUES[:-1]))
+    assert not KINDS["weighted"].equals(Targets.of(VALUES, None, ROW_WEIGHTS[::-1]))
 
 
 @each_kind
@@ -101,13 +99,13 @@ def test_damaged_arrays_are_refused_with_a_reason(kind, name, change, message):
     arrays = KINDS[kind].to_arrays()
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match=message):
-        TrainingOutputs.from_arrays(arrays)
+        Targets.from_arrays(arrays)
 
 
 def test_sparse_outputs_with_a_mask_are_refused():
     arrays = KINDS["sparse"].to_arrays() | {"output_observed": np.ones((7, 3), np.uint8)}
     with pytest.raises(ValueError, match="0 or 1"):
-        TrainingOutputs.from_arrays(arrays)
+        Targets.from_arrays(arrays)
 
 
 @pytest.mark.parametrize("name", ["output_shape", "output_indptr", "output_indices"])
@@ -115,4 +113,4 @@ def test_a_missing_array_is_named(name):
     arrays = KINDS["sparse"].to_arrays()
     del arrays[name]
     with pytest.raises(ValueError, match=f"'{name}'"):
-        TrainingOutputs.from_arrays(arrays)
+        Targets.from_arrays(arrays)

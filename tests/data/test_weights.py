@@ -11,20 +11,20 @@ from sklearn.utils.class_weight import compute_sample_weight
 from polyleaf.data import (
     class_weights,
     combine_weights,
-    ingest_class_targets,
-    ingest_regression_targets,
-    ingest_sample_weight,
+    read_classes,
+    read_numbers,
+    read_sample_weight,
 )
 
 NAN = np.nan
 
 
 def classes(Y):
-    return ingest_class_targets(Y, len(Y), estimator_name="TreeClassifier")
+    return read_classes(Y, len(Y), estimator_name="TreeClassifier")
 
 
 def schema_of(Y):
-    return ingest_regression_targets(Y, len(Y), estimator_name="TreeRegressor").schema
+    return read_numbers(Y, len(Y), estimator_name="TreeRegressor").schema
 
 
 TWO_OUTPUTS = schema_of(np.ones((3, 2)))
@@ -42,36 +42,36 @@ ONE_OUTPUT = schema_of(np.ones(3))
     ],
 )
 def test_weights_per_row(weight):
-    weights = ingest_sample_weight(weight, 3, TWO_OUTPUTS)
+    weights = read_sample_weight(weight, 3, TWO_OUTPUTS)
     assert weights.dtype == np.float64
     assert_array_equal(weights, [1, 2, 0])
 
 
 @pytest.mark.parametrize("weight", [None, np.ones(3), np.ones((3, 2)), [1, 1, 1]])
 def test_absent_weights_and_ones_are_none(weight):
-    assert ingest_sample_weight(weight, 3, TWO_OUTPUTS) is None
+    assert read_sample_weight(weight, 3, TWO_OUTPUTS) is None
 
 
 def test_weights_per_output():
     weight = np.arange(6).reshape(3, 2)
-    assert_array_equal(ingest_sample_weight(weight, 3, TWO_OUTPUTS), weight)
+    assert_array_equal(read_sample_weight(weight, 3, TWO_OUTPUTS), weight)
     frame = pd.DataFrame(weight, columns=["a", "b"])
-    assert_array_equal(ingest_sample_weight(frame, 3, TWO_OUTPUTS), weight)
+    assert_array_equal(read_sample_weight(frame, 3, TWO_OUTPUTS), weight)
 
 
 def test_weights_per_output_are_repeated_over_its_channels():
     schema = classes(np.array([[0, 5], [1, 6], [2, 5]])).schema
-    weights = ingest_sample_weight([[1, 2], [3, 4], [5, 6]], 3, schema)
+    weights = read_sample_weight([[1, 2], [3, 4], [5, 6]], 3, schema)
     assert_array_equal(weights, [[1, 1, 1, 2, 2], [3, 3, 3, 4, 4], [5, 5, 5, 6, 6]])
 
 
 def test_a_column_of_weights_for_one_output_is_a_weight_per_row():
-    assert ingest_sample_weight([[1], [2], [3]], 3, ONE_OUTPUT).shape == (3,)
+    assert read_sample_weight([[1], [2], [3]], 3, ONE_OUTPUT).shape == (3,)
 
 
 def test_the_users_weights_are_not_shared():
     given = np.array([1.0, 2.0, 3.0])
-    weights = ingest_sample_weight(given, 3, ONE_OUTPUT)
+    weights = read_sample_weight(given, 3, ONE_OUTPUT)
     assert not np.shares_memory(given, weights)
 
 
@@ -94,12 +94,12 @@ def test_the_users_weights_are_not_shared():
 )
 def test_bad_sample_weights_are_refused(weight, message):
     with pytest.raises(ValueError, match=message):
-        ingest_sample_weight(weight, 3, TWO_OUTPUTS)
+        read_sample_weight(weight, 3, TWO_OUTPUTS)
 
 
 def test_sparse_sample_weights_are_refused():
     with pytest.raises(TypeError, match="must be dense"):
-        ingest_sample_weight(sparse.csr_array((3, 2)), 3, TWO_OUTPUTS)
+        read_sample_weight(sparse.csr_array((3, 2)), 3, TWO_OUTPUTS)
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_bad_class_weights_are_refused(class_weight, targets, message):
 
 def test_class_weights_of_sparse_labels_are_refused_with_their_size():
     Y = sparse.csr_array(np.eye(3))
-    targets = ingest_class_targets(Y, 3, estimator_name="TreeClassifier")
+    targets = read_classes(Y, 3, estimator_name="TreeClassifier")
     with pytest.raises(ValueError, match="3 x 3"):
         class_weights("balanced", targets)
 
 
 def test_class_weights_of_a_regression_are_refused():
-    targets = ingest_regression_targets([1.0], 1, estimator_name="TreeRegressor")
+    targets = read_numbers([1.0], 1, estimator_name="TreeRegressor")
     with pytest.raises(ValueError, match="got a regression"):
         class_weights("balanced", targets)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.data.targets import Targets
 from polyleaf.trees.leaves import DenseLeaves, RowLeaves
 
 
@@ -18,7 +18,7 @@ def row_leaves():
         leaf_offsets=np.array([0, 3, 4, 9], np.int64),
         leaf_rows=np.array([9, 0, 4, 2, 1, 3, 5, 6, 8], np.int32),  # row 7 is in none
         leaf_row_weights=rng.uniform(0.5, 2.0, 9),
-        outputs=TrainingOutputs(targets),
+        outputs=Targets.of(targets),
     )
 
 

@@ -17,10 +17,10 @@ from polyleaf.data import (
     class_weights,
     combine_weights,
     decode_classes,
-    ingest_class_targets,
+    read_classes,
     split_probabilities,
 )
-from polyleaf.estimator.label_decoding import LabelDecoding
+from polyleaf.estimator.decoding_parameter import LabelDecoding
 from polyleaf.estimator.log_probabilities import LogProbabilities
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.scores import ScoresClasses
@@ -155,7 +155,7 @@ class BoostingClassifier(ScoresClasses, LogProbabilities, LabelDecoding, Boostin
         return self
 
     def _ingest_targets(self, y: Any, n_rows: int) -> Targets:
-        return ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
+        return read_classes(y, n_rows, estimator_name=type(self).__name__)
 
     def _loss_weights(
         self, sample_weight: NDArray[np.float64] | None, targets: Targets, counted: Targets

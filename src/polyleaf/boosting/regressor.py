@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyleaf.boosting.base import BoostingEstimator
 from polyleaf.boosting.checks import Callback
-from polyleaf.data import Targets, ingest_regression_targets
+from polyleaf.data import Targets, read_numbers
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.scores import ScoresNumbers
 from polyleaf.losses import Quantile
@@ -132,7 +132,7 @@ class BoostingRegressor(ScoresNumbers, BoostingEstimator):
         return self
 
     def _ingest_targets(self, y: Any, n_rows: int) -> Targets:
-        return ingest_regression_targets(y, n_rows, estimator_name=type(self).__name__)
+        return read_numbers(y, n_rows, estimator_name=type(self).__name__)
 
     def _values(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
         """Predictions in the units of Y, of shape (n, d) or (n, d, n_quantiles)."""

@@ -42,7 +42,7 @@ class Units:
     @classmethod
     def of(cls, data: TrainingData, loss: Loss, normalize: bool) -> Units:
         """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
-        moments = channel_moments(data.targets, data.weights)
+        moments = channel_moments(data.targets)
         n_channels = moments.mean.size
         shift, scale = np.zeros(n_channels), np.ones(n_channels)
         if data.targets.schema.kind == "regression":

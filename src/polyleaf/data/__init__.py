@@ -5,10 +5,11 @@ from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFea
 from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.numbers import as_numbers
 from polyleaf.data.outputs import decode_classes, split_probabilities
-from polyleaf.data.target_schema import TargetSchema, TaskKind
-from polyleaf.data.targets import Targets, ingest_class_targets, ingest_regression_targets
+from polyleaf.data.read_targets import read_classes, read_numbers
+from polyleaf.data.targets import Targets, TargetSchema, TaskKind
 from polyleaf.data.times import duration_unit, time_text
-from polyleaf.data.weights import class_weights, codes_of, combine_weights, ingest_sample_weight
+from polyleaf.data.training import TrainingData, read_features, read_targets, read_training
+from polyleaf.data.weights import class_weights, codes_of, combine_weights, read_sample_weight
 
 __all__ = [
     "MISSING_U8",
@@ -20,6 +21,7 @@ __all__ = [
     "TargetSchema",
     "Targets",
     "TaskKind",
+    "TrainingData",
     "align_targets",
     "as_numbers",
     "bin_features",
@@ -28,9 +30,12 @@ __all__ = [
     "combine_weights",
     "decode_classes",
     "duration_unit",
-    "ingest_class_targets",
-    "ingest_regression_targets",
-    "ingest_sample_weight",
+    "read_classes",
+    "read_features",
+    "read_numbers",
+    "read_sample_weight",
+    "read_targets",
+    "read_training",
     "split_probabilities",
     "time_text",
 ]

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.data.target_schema import TargetSchema
-from polyleaf.data.targets import Targets
+from polyleaf.data.targets import Targets, TargetSchema
 from polyleaf.data.weights import codes_of
 
 

@@ -48,19 +48,19 @@ def row_blocks(n_rows: int, n_channels: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def channel_moments(targets: Targets, weights: NDArray[np.float64] | None) -> Moments:
+def channel_moments(targets: Targets) -> Moments:
     """Compute the moments of all channels.
 
     Parameters
     ----------
     targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
 
     Raises
     ------
     ValueError
         If a value is too large to be squared.
     """
+    weights = targets.weights
     if isinstance(targets.values, np.ndarray):
         largest, mean, variance = _dense_moments(targets.values, targets.observed, weights)
     else:

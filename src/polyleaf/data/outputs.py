@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.data.target_schema import TargetSchema
+from polyleaf.data.targets import TargetSchema
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Turn Y into channels: numbers to regress on, with a mask of what was observed.
+"""What fit learns about Y, and rows of Y as channels.
 
 A channel is a column of what the core learns: an output of a regression, a label of a multi-label
 problem, class 1 of a binary one, or one class of a multi-class output (one-hot).
@@ -6,313 +6,361 @@ problem, class 1 of a binary one, or one class of a multi-class output (one-hot)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.data.columns import LabelColumn, describe_column, read_objects, read_series
-from polyleaf.data.labels import LabelTable, frame_columns, read_labels, series_name
-from polyleaf.data.tables import is_frame, is_series, one_dimensional, read_array, read_sparse
-from polyleaf.data.target_schema import TargetSchema, TaskKind
+from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
-_ZERO_ONE = np.array([0, 1], dtype=np.int64)
+TaskKind = Literal["regression", "binary", "multiclass", "multilabel", "multiclass-multioutput"]
+
+#: A damaged model file must not make us allocate more than a gigabyte.
+_MAX_STORED_OUTPUTS = 2**27
+_MAX_CLASS_BYTES = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class TargetSchema:
+    """What fit learnt about Y.
+
+    Attributes
+    ----------
+    kind : {"regression", "binary", "multiclass", "multilabel", "multiclass-multioutput"}
+    n_outputs : int
+    is_1d : bool
+        Whether Y had one dimension, so that `predict` gives one back.
+    is_sparse : bool
+        Whether Y was a scipy.sparse matrix.
+    output_names : tuple of str, or None
+    classes : tuple of ndarray
+        Empty for a regression; one array for binary, multi-class and multi-label problems; one
+        per output for a multi-class multi-output problem.
+    channel_offsets : ndarray of shape (n_outputs + 1,), int32
+        Output j has the channels from channel_offsets[j] up to channel_offsets[j + 1].
+    """
+
+    kind: TaskKind
+    n_outputs: int
+    is_1d: bool
+    is_sparse: bool
+    output_names: tuple[str, ...] | None
+    classes: tuple[NDArray[Any], ...]
+    channel_offsets: NDArray[np.int32]
+
+    @classmethod
+    def build(
+        cls,
+        kind: TaskKind,
+        n_outputs: int,
+        classes: tuple[NDArray[Any], ...] = (),
+        *,
+        is_1d: bool = False,
+        is_sparse: bool = False,
+        output_names: tuple[str, ...] | None = None,
+    ) -> TargetSchema:
+        """Make a schema with the channel offsets that its kind and classes imply."""
+        if kind in ("multiclass", "multiclass-multioutput"):
+            n_channels = [c.size for c in classes]
+        else:
+            n_channels = [1] * n_outputs
+        offsets = np.concatenate([[0], np.cumsum(n_channels)]).astype(np.int32)
+        return cls(kind, n_outputs, is_1d, is_sparse, output_names, classes, offsets)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of all outputs."""
+        return int(self.channel_offsets[-1])
+
+    @property
+    def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
+        """What a classifier publishes: an array, or a list of one array per output."""
+        if self.kind == "regression":
+            raise AttributeError("A regression has no classes_.")
+        return list(self.classes) if self.kind == "multiclass-multioutput" else self.classes[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the schema by JSON types."""
+        return {
+            "kind": self.kind,
+            "n_outputs": self.n_outputs,
+            "is_1d": self.is_1d,
+            "is_sparse": self.is_sparse,
+            "output_names": None if self.output_names is None else list(self.output_names),
+            "classes": [
+                {"dtype": c.dtype.str if c.dtype.kind != "O" else "object", "values": c.tolist()}
+                for c in self.classes
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, obj: Any) -> TargetSchema:
+        """Rebuild a schema from `to_json`'s description.
+
+        Raises
+        ------
+        ValueError
+            If the description is not one that `to_json` gives.
+        """
+        keys = {"kind", "n_outputs", "is_1d", "is_sparse", "output_names", "classes"}
+        if not isinstance(obj, Mapping) or set(obj) != keys:
+            raise _damaged(f"a target schema with the keys {sorted(keys)}", obj)
+        kind, n_outputs, names = obj["kind"], obj["n_outputs"], obj["output_names"]
+        if kind not in get_args(TaskKind):
+            raise _damaged(f"kind to be one of {get_args(TaskKind)}", kind)
+        if type(n_outputs) is not int or not 1 <= n_outputs <= _MAX_STORED_OUTPUTS:
+            raise _damaged(f"n_outputs from 1 to {_MAX_STORED_OUTPUTS}", n_outputs)
+        if type(obj["is_1d"]) is not bool or type(obj["is_sparse"]) is not bool:
+            raise _damaged("is_1d and is_sparse to be booleans", (obj["is_1d"], obj["is_sparse"]))
+        if names is not None and (
+            not isinstance(names, list)
+            or len(names) != n_outputs
+            or any(type(name) is not str for name in names)
+        ):
+            raise _damaged(f"output_names to be null or {n_outputs} strings", names)
+        if not isinstance(obj["classes"], list):
+            raise _damaged("classes to be a list", obj["classes"])
+        classes = tuple(_classes_from_json(stored) for stored in obj["classes"])
+        _check_class_counts(kind, n_outputs, classes)
+        if obj["is_1d"] and n_outputs != 1:
+            raise _damaged("a one-dimensional target to have 1 output", n_outputs)
+        if kind in ("binary", "multiclass") and not obj["is_1d"]:
+            raise _damaged(f"a {kind} target to be one-dimensional", obj["is_1d"])
+        return cls.build(
+            kind,
+            n_outputs,
+            classes,
+            is_1d=obj["is_1d"],
+            is_sparse=obj["is_sparse"],
+            output_names=None if names is None else tuple(names),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Y as channels.
+    """Rows of Y as channels, and how much each row or entry counts.
+
+    The one form of Y on its way: what is read, what trees are grown on, what a validation set
+    is, and what a model keeps whose leaves hold training rows.
 
     Attributes
     ----------
     schema : TargetSchema
     values : ndarray of shape (n_rows, n_channels), float64, C order, or csr_array of float64
-        0 where unobserved.
+        0 where not observed.
     observed : ndarray of shape (n_rows, n_channels), bool, or None
         None if everything was observed.
+    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+    weight_unit : float
+        A power of two near the largest weight of all rows that these are some of; float32
+        weights are given in it.
     """
 
     schema: TargetSchema
     values: NDArray[np.float64] | CSR
-    observed: NDArray[np.bool_] | None
+    observed: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    weight_unit: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        values: NDArray[np.float64] | CSR,
+        observed: NDArray[np.bool_] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Targets:
+        """Take channels for numbers, one per output."""
+        is_sparse = not isinstance(values, np.ndarray)
+        schema = TargetSchema.build("regression", int(values.shape[1]), is_sparse=is_sparse)
+        return cls(schema, values, observed, weights, unit_of(weights))
+
+    def weighted(self, weights: NDArray[np.float64] | None) -> Targets:
+        """Give the same rows with weights, in a unit of their own."""
+        return replace(self, weights=weights, weight_unit=unit_of(weights))
+
+    def at(self, rows: NDArray[Any]) -> Targets:
+        """Give some of the rows, with weights in the unit of all."""
+        observed = None if self.observed is None else self.observed[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return Targets(self.schema, self.values[rows], observed, weights, self.weight_unit)
 
     def dense_values(self) -> NDArray[np.float64]:
         """Give the values as an array; of a sparse Y, a copy."""
         values = self.values
         return values if isinstance(values, np.ndarray) else values.toarray()
 
-    def at(self, rows: NDArray[Any]) -> Targets:
-        """Give the targets of some rows."""
-        observed = None if self.observed is None else self.observed[rows]
-        return Targets(self.schema, self.values[rows], observed)
+    def with_gaps(self) -> Any:
+        """Give the values as metrics take them: NaN where they are not observed."""
+        if self.observed is None:
+            return self.values
+        return np.where(self.observed, self.dense_values(), np.nan)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
 
-def ingest_regression_targets(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
-    """Read the Y of a regressor.
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of all outputs."""
+        return int(self.values.shape[1])
 
-    Parameters
-    ----------
-    Y : array-like, Series, data frame or scipy.sparse, of shape (n_rows,) or (n_rows, n_outputs)
-        NaN and None are unobserved (not in a sparse Y, whose implicit zeros are observed zeros).
-    n_rows : int
-        Number of rows of X.
-    estimator_name : str
-        Who asks, for error messages.
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the values are a sparse matrix."""
+        return not isinstance(self.values, np.ndarray)
 
-    Returns
-    -------
-    Targets
-        With one channel per output.
-    """
-    _check_given(Y, estimator_name)
-    if sparse.issparse(Y):
-        matrix = _read_sparse_targets(Y, n_rows)
-        schema = TargetSchema.build("regression", matrix.shape[1], is_sparse=True)
-        return Targets(schema, matrix, None)
-    values, is_1d, names = _read_numbers(Y, estimator_name)
-    _check_shape(values.shape, n_rows)
-    schema = TargetSchema.build("regression", values.shape[1], is_1d=is_1d, output_names=names)
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_plain = np.isfinite(values.sum())  # a finite sum needs no masks to be looked at
-    if is_plain:
-        return Targets(schema, np.ascontiguousarray(values), None)
-    if np.isinf(values).any():
-        raise _infinite()
-    return _masked(schema, values, ~np.isnan(values))
+    @property
+    def share_weights(self) -> bool:
+        """Whether all channels of a row weigh the same."""
+        return self.observed is None and (self.weights is None or self.weights.ndim == 1)
 
-
-def ingest_class_targets(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
-    """Read the Y of a classifier and find out which task it is.
-
-    Parameters
-    ----------
-    Y : array-like, Series, data frame or scipy.sparse, of shape (n_rows,) or (n_rows, n_outputs)
-        One dimension: binary or multi-class. Two dimensions of 0 and 1 (or booleans), or sparse:
-        multi-label. Two dimensions with other values: multi-class multi-output. NaN and None are
-        unobserved (not in a sparse Y, whose implicit zeros are observed zeros).
-    n_rows : int
-        Number of rows of X.
-    estimator_name : str
-        Who asks, for error messages.
-
-    Returns
-    -------
-    Targets
-        With one channel per label of a multi-label problem, one channel for class 1 of a binary
-        one, and one channel per class (one-hot) of each multi-class output.
-    """
-    _check_given(Y, estimator_name)
-    if sparse.issparse(Y):
-        return _sparse_labels(_read_sparse_targets(Y, n_rows))
-    if not (is_series(Y) or is_frame(Y)):
-        Y = read_array(Y, "y")
-        if Y.ndim == 2 and Y.dtype.kind in "biuf" and Y.size and _is_zero_one(Y):
-            _check_shape(Y.shape, n_rows)
-            schema = TargetSchema.build("multilabel", Y.shape[1], (_ZERO_ONE,))
-            values = Y.astype(np.float64)
-            return _masked(schema, values, ~np.isnan(values))
-    table = read_labels(Y)
-    _check_shape((table.n_rows, len(table.outputs)), n_rows)
-    if not any(output.observed.any() for output in table.outputs):
-        raise _nothing_observed()
-    if table.is_1d:
-        return _single_output(table)
-    if all(output.is_zero_one for output in table.outputs):
-        return _multilabel(table)
-    return _multiclass_multioutput(table)
-
-
-def _is_zero_one(Y: NDArray[Any]) -> bool:
-    """Tell in a few passes, without sorting d columns, whether Y is a label matrix."""
-    return bool(((Y == 0) | (Y == 1) | (Y != Y)).all())
-
-
-def _sparse_labels(matrix: CSR) -> Targets:
-    is_one = matrix.data == 1
-    if not (is_one | (matrix.data == 0)).all():
-        wrong = matrix.data[~np.isin(matrix.data, _ZERO_ONE)][0]
-        raise ValueError(
-            f"A sparse Y of a classifier must hold only 0 and 1 (one column per label); got "
-            f"{wrong}. Use a dense Y for several classes per output, or a regressor."
+    def equals(self, other: Targets) -> bool:
+        """Tell whether values, mask and weights are the same."""
+        if self.is_sparse != other.is_sparse or self.values.shape != other.values.shape:
+            return False
+        different: Any = self.values != other.values
+        n_different = different.nnz if self.is_sparse else np.count_nonzero(different)
+        return (
+            n_different == 0
+            and _both_none_or_equal(self.observed, other.observed)
+            and _both_none_or_equal(self.weights, other.weights)
         )
-    if not is_one.all():
-        matrix.eliminate_zeros()
-    schema = TargetSchema.build("multilabel", matrix.shape[1], (_ZERO_ONE,), is_sparse=True)
-    return Targets(schema, matrix, None)
 
-
-def _single_output(table: LabelTable) -> Targets:
-    output = table.outputs[0]
-    kind: TaskKind = "binary" if output.classes.size == 2 else "multiclass"
-    schema = TargetSchema.build(kind, 1, (output.classes,), is_1d=True, output_names=table.names)
-    if kind == "binary":
-        values = output.codes.astype(np.float64)[:, None]
-    else:
-        values = _one_hot(output.codes, output.classes.size)
-    return _masked(schema, values, np.repeat(output.observed[:, None], values.shape[1], axis=1))
-
-
-def _multilabel(table: LabelTable) -> Targets:
-    n_outputs = len(table.outputs)
-    values = np.empty((table.n_rows, n_outputs))
-    observed = np.empty((table.n_rows, n_outputs), dtype=np.bool_)
-    for j, output in enumerate(table.outputs):
-        zero_one = output.classes.astype(np.float64)
-        values[:, j] = zero_one[output.codes] if zero_one.size else 0.0
-        observed[:, j] = output.observed
-    schema = TargetSchema.build("multilabel", n_outputs, (_ZERO_ONE,), output_names=table.names)
-    return _masked(schema, values, observed)
-
-
-def _multiclass_multioutput(table: LabelTable) -> Targets:
-    for j, output in enumerate(table.outputs):
-        if output.classes.size == 0:
-            name = j if table.names is None else repr(table.names[j])
-            raise ValueError(
-                f"Output {name} of y has no observed value, so it has no class to predict. Drop "
-                "it from y."
+    def channel_weights(self, channel: int) -> NDArray[np.float64]:
+        """Weight of every row in one channel, 0 where it is not observed; of shape (n_rows,)."""
+        weights = np.ones(self.n_rows)
+        if self.weights is not None:
+            weights = weights * (
+                self.weights if self.weights.ndim == 1 else self.weights[:, channel]
             )
-    classes = tuple(output.classes for output in table.outputs)
-    schema = TargetSchema.build(
-        "multiclass-multioutput", len(classes), classes, output_names=table.names
-    )
-    values = np.empty((table.n_rows, schema.n_channels))
-    observed = np.empty((table.n_rows, schema.n_channels), dtype=np.bool_)
-    for j, output in enumerate(table.outputs):
-        group = slice(schema.channel_offsets[j], schema.channel_offsets[j + 1])
-        values[:, group] = _one_hot(output.codes, output.classes.size)
-        observed[:, group] = output.observed[:, None]
-    return _masked(schema, values, observed)
+        return weights if self.observed is None else weights * self.observed[:, channel]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Name the arrays, for a model file."""
+        arrays: dict[str, NDArray[Any]] = {}
+        if isinstance(self.values, np.ndarray):
+            arrays["output_values"] = self.values
+        else:
+            arrays |= {
+                "output_indptr": self.values.indptr.astype(np.int64),
+                "output_indices": self.values.indices.astype(np.int32),
+                "output_data": self.values.data.astype(np.float64),
+                "output_shape": np.array(self.values.shape, dtype=np.int64),
+            }
+        if self.observed is not None:
+            arrays["output_observed"] = self.observed.view(np.uint8)
+        if self.weights is not None:
+            name = "row_weights" if self.weights.ndim == 1 else "entry_weights"
+            arrays[name] = self.weights
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Targets:
+        """Rebuild and check outputs from named arrays.
+
+        Raises
+        ------
+        ValueError
+            If anything is absent, of another type or shape, or out of range.
+        """
+        values: NDArray[np.float64] | CSR
+        if "output_values" in arrays:
+            values = expect_array(arrays, "output_values", np.float64, 2)
+            entries = values
+        else:
+            values = _sparse_from_arrays(arrays)
+            entries = values.data
+        if min(values.shape) < 1 or not np.all(np.isfinite(entries)):
+            raise ValueError("Expected at least one training output, and only finite ones.")
+        observed = None
+        if "output_observed" in arrays:
+            mask = expect_array(arrays, "output_observed", np.uint8, 2)
+            if "output_values" not in arrays or mask.shape != values.shape or mask.max() > 1:
+                raise ValueError("Expected 0 or 1 for every training output that is or is not.")
+            observed = mask.view(np.bool_)
+        return cls.of(values, observed, _weights_from_arrays(arrays, values.shape))
 
 
-def _one_hot(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
-    one_hot = np.zeros((codes.size, n_classes))
-    one_hot[np.arange(codes.size), codes] = 1.0
-    return one_hot
+def unit_of(weights: NDArray[np.float64] | None) -> float:
+    """Give a power of two near the largest weight."""
+    if weights is None or not weights.max() > 0:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(float(weights.max()))[1] - 1)
 
 
-def _masked(
-    schema: TargetSchema, values: NDArray[np.float64], observed: NDArray[np.bool_]
-) -> Targets:
-    if observed.all():
-        return Targets(schema, np.ascontiguousarray(values), None)
-    if not observed.any():
-        raise _nothing_observed()
-    filled = np.where(observed, values, 0.0)
-    return Targets(schema, np.ascontiguousarray(filled), np.ascontiguousarray(observed))
+def _both_none_or_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
-def _check_given(Y: Any, estimator_name: str) -> None:
-    if Y is None:
-        raise ValueError(
-            f"{estimator_name} requires y to be passed, but the target y is None. Call fit(X, y)."
-        )
+def _sparse_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> CSR:
+    shape = expect_array(arrays, "output_shape", np.int64, 1)
+    indptr = expect_array(arrays, "output_indptr", np.int64, 1)
+    indices = expect_array(arrays, "output_indices", np.int32, 1)
+    data = expect_array(arrays, "output_data", np.float64, 1)
+    if shape.size != 2 or not 1 <= shape.min() <= shape.max() < 2**31:
+        raise ValueError("Expected the shape of the training outputs: two positive numbers.")
+    n_rows, n_channels = shape.tolist()
+    expect_offsets(indptr, n_rows, indices.size, "output_indptr", least=0)
+    expect_below(indices, n_channels, "output_indices")
+    if data.size != indices.size:
+        raise ValueError("Expected as many training outputs as there are indices of them.")
+    return sparse.csr_array((data, indices, indptr), shape=(n_rows, n_channels))
 
 
-def _check_shape(shape: tuple[int, ...], n_rows: int) -> None:
-    if shape[0] != n_rows:
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"[{n_rows}, {shape[0]}]. X and y must have one row per example each."
-        )
-    if shape[1] == 0:
-        raise ValueError(f"y must have at least one output; got the shape {shape}.")
+def _weights_from_arrays(
+    arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]
+) -> NDArray[np.float64] | None:
+    for name, expected in (("row_weights", shape[:1]), ("entry_weights", shape)):
+        if name not in arrays:
+            continue
+        weights = expect_array(arrays, name, np.float64, len(expected))
+        if weights.shape != expected or not np.all((weights >= 0) & np.isfinite(weights)):
+            raise ValueError(f"Expected {name} of shape {expected}, finite and not negative.")
+        return weights
+    return None
 
 
-def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
-    matrix = read_sparse(Y, "y", as_it_is=False)
-    _check_shape(matrix.shape, n_rows)
-    if np.isnan(matrix.data).any():
-        raise ValueError(
-            "A sparse y must not hold NaN: its implicit entries are observed zeros. Use a dense y "
-            "with NaN for unobserved entries."
-        )
-    if np.isinf(matrix.data).any():
-        raise _infinite()
-    # The buffers may be those of the caller.
-    matrix.data = matrix.data.astype(np.float64)
-    matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
-    return matrix
+def _damaged(expected: str, got: object) -> ValueError:
+    return ValueError(f"Expected {expected}; got {got!r:.80}. The model file is damaged.")
 
 
-def _read_numbers(
-    Y: Any, estimator_name: str
-) -> tuple[NDArray[np.float64], bool, tuple[str, ...] | None]:
-    """Give Y as (n_rows, n_outputs) float64, whether it had one dimension, and its names."""
-    if is_series(Y):
-        series = nw.from_native(Y, series_only=True)
-        values = _series_numbers(series, "y", estimator_name)[:, None]
-        return values, True, series_name(series)
-    if is_frame(Y):
-        names, columns = frame_columns(Y)
-        values = np.empty((len(columns[0]) if columns else len(Y), len(columns)))
-        for j, (name, column) in enumerate(zip(names, columns)):
-            where = describe_column(name, j, "y")
-            values[:, j] = _series_numbers(column, where, estimator_name)
-        return values, False, names
-    array = read_array(Y, "y")
-    if array.ndim not in (1, 2):
-        raise one_dimensional(Y, "y", array)
-    if array.dtype.kind in "mM":
-        raise _not_numbers("y", f"the dtype {array.dtype}", estimator_name)
-    is_1d = array.ndim == 1
-    columns_first = array[:, None] if is_1d else array
-    if array.dtype.kind in "biuf":
-        return columns_first.astype(np.float64, copy=False), is_1d, None
-    values = np.empty(columns_first.shape)
-    for j in range(columns_first.shape[1]):
-        where = "y" if is_1d else describe_column(None, j, "y")
-        values[:, j] = _object_numbers(columns_first[:, j].tolist(), where, estimator_name)
-    return values, is_1d, None
+def _classes_from_json(stored: Any) -> NDArray[Any]:
+    if not isinstance(stored, Mapping) or set(stored) != {"dtype", "values"}:
+        raise _damaged("classes with the keys ['dtype', 'values']", stored)
+    values = stored["values"]
+    if not isinstance(values, list) or any(
+        type(value) not in (str, bool, int, float) for value in values
+    ):
+        raise _damaged("class labels that are strings, booleans or numbers", values)
+    try:
+        dtype = np.dtype(str(stored["dtype"]))
+        is_huge = dtype.itemsize * len(values) > _MAX_CLASS_BYTES
+        if dtype.kind not in "biufUO" or is_huge:
+            raise _damaged("a class dtype of bool, integer, float, str or object", dtype)
+        classes: NDArray[Any] = np.array(values, dtype=dtype)
+        kept = classes.tolist() == values and len(set(values)) == len(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _damaged("class labels that fit their dtype", stored) from error
+    if not kept:
+        raise _damaged("distinct class labels that fit their dtype", stored)
+    return classes
 
 
-def _series_numbers(
-    series: nw.Series[Any], where: str, estimator_name: str
-) -> NDArray[np.float64]:
-    if series.dtype.is_temporal():
-        raise _not_numbers(where, f"the type {series.dtype}", estimator_name)
-    column = read_series(series, where)
-    if isinstance(column, LabelColumn):
-        return _without_labels(column, where, estimator_name)
-    return column.values.astype(np.float64)
-
-
-def _object_numbers(values: list[Any], where: str, estimator_name: str) -> NDArray[np.float64]:
-    column = read_objects(values, where)
-    if isinstance(column, LabelColumn):
-        return _without_labels(column, where, estimator_name)
-    return column.values.astype(np.float64)
-
-
-def _without_labels(column: LabelColumn, where: str, estimator_name: str) -> NDArray[np.float64]:
-    label = next((value for value in column.values if value is not None), None)
-    if label is not None:
-        raise _not_numbers(where, f"strings such as {label!r}", estimator_name)
-    return np.full(len(column.values), np.nan)
-
-
-def _not_numbers(where: str, got: str, estimator_name: str) -> ValueError:
-    return ValueError(
-        f"{estimator_name} needs numbers to regress on, but {where} holds {got}. Convert them to "
-        "numbers, or use a classifier for class labels; a y of both kinds needs two models."
-    )
-
-
-def _infinite() -> ValueError:
-    return ValueError(
-        "Input y contains infinity or a value too large for dtype('float64'). Replace it by a "
-        "finite number, or by NaN if it was not observed."
-    )
-
-
-def _nothing_observed() -> ValueError:
-    return ValueError(
-        "Input y contains NaN only: not a single entry was observed, so there is nothing to "
-        "learn. Pass a y with at least one observed value."
-    )
+def _check_class_counts(kind: str, n_outputs: int, classes: tuple[NDArray[Any], ...]) -> None:
+    n_expected = {"regression": 0, "multiclass-multioutput": n_outputs}.get(kind, 1)
+    if len(classes) != n_expected:
+        raise _damaged(f"{n_expected} arrays of classes for a {kind} target", len(classes))
+    if any(c.size == 0 for c in classes):
+        raise _damaged("at least one class per output", [c.size for c in classes])
+    if kind in ("binary", "multilabel") and classes[0].size != 2:
+        raise _damaged(f"2 classes for a {kind} target", classes[0].tolist())

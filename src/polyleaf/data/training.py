@@ -1,64 +1,58 @@
-"""What a training loop works on: binned features, targets and weights, and who carries weight."""
+"""Read what `fit` was given, at one place: X binned, Y as channels, and who counts how much."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.data.binning import BinnedData
+from polyleaf.data.read_targets import read_classes, read_numbers
+from polyleaf.data.weights import class_weights, combine_weights, read_sample_weight
 
 if TYPE_CHECKING:
-    from polyleaf.data import BinnedFeatures, EncodedX, Targets
+    from polyleaf.data.binned import BinnedFeatures
+    from polyleaf.data.features import EncodedX, FeatureSchema
+    from polyleaf.data.targets import Targets
+
+Task = Literal["regression", "classification"]
 
 #: Sums of weights between these bounds leave room for squares of outputs in double precision.
 LEAST_TOTAL_WEIGHT, LARGEST_TOTAL_WEIGHT = 1e-100, 1e100
-
-
-@dataclass(frozen=True, eq=False)
-class TargetRows:
-    """Targets and weights of some training rows.
-
-    Attributes
-    ----------
-    targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
-    weight_unit : float
-        That of all training rows, or of these if they are no such rows.
-    """
-
-    targets: Targets
-    weights: NDArray[np.float64] | None
-    weight_unit: float
-
-    @classmethod
-    def of(cls, targets: Targets, weights: NDArray[np.float64] | None) -> TargetRows:
-        """Take rows that are not trained on, with a unit of their own."""
-        return cls(targets, weights, unit_of(weights))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.targets.values.shape[0])
+#: Fewer rows than these can well differ in a category.
+_FEWEST_NAMED_ROWS = 20
+#: What becomes of outputs without a single observed value.
+_UNOBSERVED = {
+    "regression": "Their predictions are NaN.",
+    "classification": "They are predicted as 0, with probability 0.",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Validated training data, binned once and shared by any number of trees.
+    """Validated training data, binned once and shared by any number of trees or rules.
 
     Attributes
     ----------
+    schema : FeatureSchema
     features : BinnedFeatures
     encoded : ndarray or csr_array of shape (n_rows, n_features)
         What the features were binned from.
-    n_categories : ndarray of shape (n_features,), int32
     targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+        With weights: those of rows or entries, times those of classes.
+    sample_weight : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
+        Weights of rows or entries alone.
+    n_rows : int
+    n_categories : ndarray of shape (n_features,), int32
+    weights, weight_unit
+        Those of the targets.
+    weighted_rows : ndarray, int32
+        Rows with some weight in some observed output, ascending.
 
     Raises
     ------
@@ -67,54 +61,39 @@ class TrainingData:
         row with a weight has an observed output.
     """
 
+    schema: FeatureSchema
     features: BinnedFeatures
     encoded: EncodedX
-    n_categories: NDArray[np.int32]
     targets: Targets
-    weights: NDArray[np.float64] | None
+    sample_weight: NDArray[np.float64] | None = None
+    n_rows: int = field(init=False)
+    n_categories: NDArray[np.int32] = field(init=False)
+    weights: NDArray[np.float64] | None = field(init=False)
+    weight_unit: float = field(init=False)
+    weighted_rows: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.weights is not None:
-            _check_total(self.weights)
-        if not self.weighted_rows.size:
-            raise ValueError(
-                "At least one row must have both a positive weight and an observed output; got "
-                "none. Check sample_weight, class_weight and the NaN in y."
-            )
+        found = {
+            "n_rows": self.features.n_rows,
+            "n_categories": self.schema.n_categories,
+            "weights": self.targets.weights,
+            "weight_unit": self.targets.weight_unit,
+            "weighted_rows": _weighted_rows(self.targets),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.features.n_rows
-
-    def at(self, rows: NDArray[np.int32]) -> TargetRows:
-        """Targets and weights of the given rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return TargetRows(self.targets.at(rows), weights, self.weight_unit)
-
-    @property
-    def outputs(self) -> TrainingOutputs:
-        """Targets and weights as a model keeps them."""
-        return TrainingOutputs(self.targets.values, self.targets.observed, self.weights)
-
-    @cached_property
-    def weight_unit(self) -> float:
-        """A power of two near the largest weight, in which float32 weights are given."""
-        return unit_of(self.weights)
-
-    @cached_property
-    def weighted_rows(self) -> NDArray[np.int32]:
-        """Rows with some weight in some observed output, ascending."""
-        if self.targets.observed is None and self.weights is None:
-            return np.arange(self.features.n_rows, dtype=np.int32)
-        counts = np.ones((self.features.n_rows, 1), dtype=np.bool_)
-        if self.targets.observed is not None:
-            counts = self.targets.observed
-        if self.weights is not None:
-            # What is no float32 beside the largest weight weighs nothing.
-            positive = self.weights > self.weight_unit * float(np.finfo(np.float32).tiny)
-            counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
-        return np.flatnonzero(counts.any(axis=1)).astype(np.int32)
+    def take(self, rows: NDArray[np.int32]) -> TrainingData:
+        """Give some rows as training data of their own."""
+        targets = self.targets.at(rows)
+        given = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(
+            self,
+            features=self.features.at(rows),
+            encoded=self.encoded[rows],
+            targets=targets.weighted(targets.weights),
+            sample_weight=given,
+        )
 
     @cached_property
     def binned(self) -> _core.Binned:
@@ -138,11 +117,104 @@ class TrainingData:
         )
 
 
-def unit_of(weights: NDArray[np.float64] | None) -> float:
-    """Give a power of two near the largest weight."""
-    if weights is None or not weights.max() > 0:
-        return 1.0
-    return math.ldexp(1.0, math.frexp(float(weights.max()))[1] - 1)
+def read_training(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    task: Task,
+    class_weight: Any = None,
+    categorical_features: Any = None,
+    max_bins: int | None,
+    n_threads: int,
+    estimator_name: str,
+) -> TrainingData:
+    """Read X, Y and weights, and bin X.
+
+    Parameters
+    ----------
+    X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+    y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+    sample_weight : array-like of shape (n,) or (n, d), or None
+    task : {"regression", "classification"}
+        Whether outputs are numbers, or classes and labels.
+    class_weight, categorical_features, max_bins
+        As estimators take them.
+    n_threads : int
+    estimator_name : str
+        Who asks, for error messages.
+    """
+    data = read_features(X, categorical_features, estimator_name)
+    targets, given = read_targets(
+        y,
+        sample_weight,
+        data.n_rows,
+        task=task,
+        class_weight=class_weight,
+        estimator_name=estimator_name,
+    )
+    features = data.binned(max_bins, n_threads)
+    return TrainingData(data.schema, features, data.encoded, targets, given)
+
+
+def read_features(X: Any, categorical_features: Any, estimator_name: str) -> BinnedData:
+    """Read the X of `fit`, or take what was read before."""
+    if isinstance(X, BinnedData):
+        if categorical_features is not None:
+            raise ValueError(
+                "categorical_features must be given to BinnedData, which has encoded X already; "
+                "got both."
+            )
+        data = X
+    else:
+        data = BinnedData(X, categorical_features, estimator_name=estimator_name)
+    _warn_identifiers(data)
+    return data
+
+
+def read_targets(
+    y: Any,
+    sample_weight: Any,
+    n_rows: int,
+    *,
+    task: Task,
+    class_weight: Any = None,
+    estimator_name: str,
+) -> tuple[Targets, NDArray[np.float64] | None]:
+    """Read Y and weights; also give the weights without those of classes."""
+    read = read_numbers if task == "regression" else read_classes
+    targets = read(y, n_rows, estimator_name=estimator_name)
+    given = read_sample_weight(sample_weight, n_rows, targets.schema)
+    if given is not None and given.ndim == 2 and targets.is_sparse:
+        raise ValueError(
+            "sample_weight of shape (n, d) needs a dense Y; got a sparse one. Give weights of "
+            "shape (n,), or Y as an array."
+        )
+    _warn_unobserved(targets, given, _UNOBSERVED[task])
+    weights = combine_weights(given, class_weights(class_weight, targets))
+    return targets.weighted(weights), given
+
+
+def _weighted_rows(targets: Targets) -> NDArray[np.int32]:
+    """Find the rows that count, after a check that there are some and sums of weights hold."""
+    observed, weights = targets.observed, targets.weights
+    if weights is not None:
+        _check_total(weights)
+    if observed is None and weights is None:
+        rows = np.arange(targets.n_rows, dtype=np.int32)
+    else:
+        counts = np.ones((targets.n_rows, 1), dtype=np.bool_) if observed is None else observed
+        if weights is not None:
+            # What is no float32 beside the largest weight weighs nothing.
+            positive = weights > targets.weight_unit * float(np.finfo(np.float32).tiny)
+            counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
+        rows = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
+    if not rows.size:
+        raise ValueError(
+            "At least one row must have both a positive weight and an observed output; got none. "
+            "Check sample_weight, class_weight and the NaN in y."
+        )
+    return rows
 
 
 def _check_total(weights: NDArray[np.float64]) -> None:
@@ -154,3 +226,41 @@ def _check_total(weights: NDArray[np.float64]) -> None:
             f"{LEAST_TOTAL_WEIGHT:g} and {LARGEST_TOTAL_WEIGHT:g}; got {total:g}. Multiply "
             "all of them, and l2_regularization where there is one, by the same factor."
         )
+
+
+def _warn_identifiers(data: BinnedData) -> None:
+    """Warn of columns in which about every row has a category of its own."""
+    if data.n_rows < _FEWEST_NAMED_ROWS or not data.schema.has_categories:
+        return
+    for j in np.flatnonzero(2 * data.schema.n_categories > data.n_rows):
+        names = data.schema.names
+        column = f"Column {j}" if names is None else f"Column {names[j]!r}"
+        warnings.warn(
+            f"{column} of X has {data.schema.n_categories[j]} categories in {data.n_rows} rows: "
+            "such rows are memorised, which says nothing about new ones. Leave names and "
+            "identifiers out of X, or merge categories.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _warn_unobserved(targets: Targets, weights: NDArray[np.float64] | None, outcome: str) -> None:
+    """Warn of outputs without a single observed value that counts."""
+    first = targets.schema.channel_offsets[:-1]
+    counts = None if targets.observed is None else targets.observed[:, first]
+    if weights is not None and weights.ndim == 2:
+        weighted = weights[:, first] > 0
+        counts = weighted if counts is None else counts & weighted
+    if counts is None:
+        return
+    never = np.flatnonzero(~counts.any(axis=0))
+    if never.size == 0:
+        return
+    names = targets.schema.output_names
+    shown = ", ".join(str(j) if names is None else repr(names[j]) for j in never[:5])
+    more = f" and {never.size - 5} more" if never.size > 5 else ""
+    warnings.warn(
+        f"Outputs without a single observed value: {shown}{more}. {outcome}",
+        UserWarning,
+        stacklevel=6,
+    )

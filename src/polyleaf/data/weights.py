@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.data.tables import is_frame, is_series, read_array
-from polyleaf.data.target_schema import TargetSchema
-from polyleaf.data.targets import Targets
+from polyleaf.data.targets import Targets, TargetSchema
 
 ClassWeight = str | Mapping[Any, float] | Sequence[Mapping[Any, float]] | None
 
 
-def ingest_sample_weight(
+def read_sample_weight(
     sample_weight: Any, n_rows: int, schema: TargetSchema
 ) -> NDArray[np.float64] | None:
     """Read sample weights.

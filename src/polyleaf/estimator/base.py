@@ -1,10 +1,15 @@
-"""What all estimators share: reading data, names and shapes of outputs, threads, model files."""
+"""What every estimator is: one way to fit, what was fitted as one value, and its file.
+
+The life of a fit is the same in every family: the constructor keeps its parameters as they are;
+`fit` checks them, reads X, Y and weights (`_read`), trains (`_train`), and assigns what it has
+learnt, a frozen `Fitted`, once at the end. Whatever ends a fit early leaves the estimator as it
+was. Public attributes are read off that value.
+"""
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import joblib
 import numpy as np
@@ -13,14 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import (
-    BinnedData,
-    EncodedX,
-    FeatureSchema,
-    Targets,
-    TargetSchema,
-    ingest_sample_weight,
-)
+from polyleaf.data import BinnedData, FeatureSchema, TargetSchema, read_training
 from polyleaf.estimator.parameters import (
     Parameter,
     check_parameters,
@@ -28,29 +26,51 @@ from polyleaf.estimator.parameters import (
     parameters_to_json,
 )
 
-#: Fewer rows than these can well differ in a category.
-_FEWEST_NAMED_ROWS = 20
+if TYPE_CHECKING:
+    from polyleaf.data import EncodedX
+    from polyleaf.data.training import Task, TrainingData
+
 #: The core takes no more.
 _MOST_THREADS = 1024
 
-
-@lru_cache(maxsize=256)
-def _words_of(seed: int) -> tuple[int, ...]:
-    """Draw from the legacy generator of a seed, which takes longer to set up than to use."""
-    return tuple(np.random.RandomState(seed).randint(2**31, size=4).tolist())
+Arrays = dict[str, NDArray[Any]]
 
 
-class MultiOutputEstimator(BaseEstimator):
-    """Base of all estimators.
+class Fitted(Protocol):
+    """What a fit has learnt: a frozen value.
 
-    After `fit`, `_features` and `_targets` hold what was learnt about X and Y.
+    Attributes
+    ----------
+    features : FeatureSchema
+    targets : TargetSchema
     """
+
+    @property
+    def features(self) -> FeatureSchema:
+        """What was learnt about the columns of X."""
+
+    @property
+    def targets(self) -> TargetSchema:
+        """What was learnt about Y."""
+
+    def to_file(self) -> tuple[Arrays, dict[str, Any]]:
+        """Give named arrays, and everything else but the schemas as JSON's types."""
+
+    @classmethod
+    def from_file(cls, arrays: Arrays, metadata: dict[str, Any], estimator: Any) -> Self:
+        """Rebuild and check what `to_file` gave, for an estimator with the stored parameters."""
+
+
+class Estimator(BaseEstimator):
+    """Base of all estimators."""
 
     #: What each parameter of the constructor may be, means, and how files hold it.
     _declared: ClassVar[dict[str, Parameter]]
-
-    _features: FeatureSchema
-    _targets: TargetSchema
+    #: The class of `_fitted`.
+    _fitted_type: ClassVar[type[Fitted]]
+    _task: ClassVar[Task]
+    #: What the last fit has learnt; absent before the first.
+    _fitted: Any
 
     def _keep_parameters(self, given: dict[str, Any]) -> None:
         """Keep what a constructor was given, as it is: `given` are its locals."""
@@ -68,75 +88,36 @@ class MultiOutputEstimator(BaseEstimator):
         tags.target_tags.single_output = True
         return tags
 
-    def _read_features(self, X: Any) -> BinnedData:
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    # Fitting -----------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+        """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)
-        categorical = getattr(self, "categorical_features", None)
-        if isinstance(X, BinnedData):
-            if categorical is not None:
-                raise ValueError(
-                    "categorical_features must be given to BinnedData, which has encoded X "
-                    "already; got both."
-                )
-            data = X
-        else:
-            name = type(self).__name__
-            data = BinnedData(X, categorical_features=categorical, estimator_name=name)
-        self._warn_identifiers(data)
-        return data
+        data = self._read(X, y, sample_weight)
+        self._fitted = self._train(data, **given)
+        return self
 
-    def _warn_identifiers(self, data: BinnedData) -> None:
-        """Warn of columns in which about every row has a category of its own."""
-        if data.n_rows < _FEWEST_NAMED_ROWS or not data.schema.has_categories:
-            return
-        for j in np.flatnonzero(2 * data.schema.n_categories > data.n_rows):
-            names = data.schema.names
-            column = f"Column {j}" if names is None else f"Column {names[j]!r}"
-            warnings.warn(
-                f"{column} of X has {data.schema.n_categories[j]} categories in {data.n_rows} "
-                "rows: such rows are learnt by heart, which says nothing about new ones. Leave "
-                "names and identifiers out of X, or put categories together.",
-                UserWarning,
-                stacklevel=4,
-            )
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Read what `fit` was given."""
+        given = vars(self)
+        return read_training(
+            X,
+            y,
+            sample_weight,
+            task=self._task,
+            class_weight=given.get("class_weight"),
+            categorical_features=given.get("categorical_features"),
+            max_bins=given["max_bins"],
+            n_threads=self._n_threads(),
+            estimator_name=type(self).__name__,
+        )
 
-    def _remember(self, features: FeatureSchema, targets: TargetSchema) -> None:
-        """Publish what scikit-learn's conventions ask for."""
-        self._features, self._targets = features, targets
-        self.n_features_in_ = features.n_features
-        if features.names is not None:
-            self.feature_names_in_ = np.array(features.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_outputs_ = targets.n_outputs
-
-    @property
-    def output_names_(self) -> NDArray[Any]:
-        """Names of Y's columns, or y0, y1, ... if it had none; of shape (n_outputs_,)."""
-        check_is_fitted(self)
-        names = self._targets.output_names
-        if names is None:
-            names = tuple(f"y{j}" for j in range(self._targets.n_outputs))
-        return np.array(names, dtype=object)
-
-    def _encode(self, X: Any) -> EncodedX:
-        check_is_fitted(self)
-        if not isinstance(X, BinnedData):
-            return self._features.encode(X, estimator_name=type(self).__name__)
-        if X.schema is not self._features and X.schema.to_json() != self._features.to_json():
-            raise ValueError(
-                "A BinnedData must have the features and categories of the one that "
-                f"{type(self).__name__} was fitted with; got {X!r} with others. Pass X as it is."
-            )
-        return X.encoded
-
-    def _read_weights(self, sample_weight: Any, targets: Targets) -> NDArray[np.float64] | None:
-        weights = ingest_sample_weight(sample_weight, targets.values.shape[0], targets.schema)
-        if weights is not None and weights.ndim == 2 and targets.schema.is_sparse:
-            raise ValueError(
-                "sample_weight of shape (n, d) needs a dense Y; got a sparse one. Give weights of "
-                "shape (n,), or Y as an array."
-            )
-        return weights
+    def _train(self, data: TrainingData) -> Fitted:
+        """Learn from the data; leaves the estimator as it is."""
+        raise NotImplementedError
 
     def _n_threads(self) -> int:
         n_jobs = int(joblib.effective_n_jobs(getattr(self, "n_jobs", None)))
@@ -150,58 +131,109 @@ class MultiOutputEstimator(BaseEstimator):
             return np.random.default_rng(_words_of(state))
         return np.random.default_rng(check_random_state(state).randint(2**31, size=4))
 
-    def _warn_unobserved(
-        self, targets: Targets, outcome: str, weights: NDArray[np.float64] | None = None
-    ) -> None:
-        first = targets.schema.channel_offsets[:-1]
-        counts = None if targets.observed is None else targets.observed[:, first]
-        if weights is not None and weights.ndim == 2:
-            weighted = weights[:, first] > 0
-            counts = weighted if counts is None else counts & weighted
-        if counts is None:
-            return
-        never = np.flatnonzero(~counts.any(axis=0))
-        if never.size == 0:
-            return
-        names = targets.schema.output_names
-        shown = ", ".join(str(j) if names is None else repr(names[j]) for j in never[:5])
-        more = f" and {never.size - 5} more" if never.size > 5 else ""
-        warnings.warn(
-            f"Outputs without a single observed value: {shown}{more}. {outcome}",
-            UserWarning,
-            stacklevel=3,
-        )
+    # What was learnt about X and Y -------------------------------------------------------------
+
+    @property
+    def _features(self) -> FeatureSchema:
+        features: FeatureSchema = self._fitted.features
+        return features
+
+    @property
+    def _targets(self) -> TargetSchema:
+        targets: TargetSchema = self._fitted.targets
+        return targets
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self._features.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of X's columns, of shape (n_features_in_,); only if it had some."""
+        if self._features.names is None:
+            raise AttributeError(f"The X of this {type(self).__name__} had no column names.")
+        return np.array(self._features.names, dtype=object)
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of outputs."""
+        return self._targets.n_outputs
+
+    @property
+    def output_names_(self) -> NDArray[Any]:
+        """Names of Y's columns, or y0, y1, ... if it had none; of shape (n_outputs_,)."""
+        check_is_fitted(self)
+        names = self._targets.output_names
+        if names is None:
+            names = tuple(f"y{j}" for j in range(self._targets.n_outputs))
+        return np.array(names, dtype=object)
+
+    def _encode(self, X: Any) -> EncodedX:
+        """Read the X of a prediction."""
+        check_is_fitted(self)
+        features = self._features
+        if not isinstance(X, BinnedData):
+            return features.encode(X, estimator_name=type(self).__name__)
+        if X.schema is not features and X.schema.to_json() != features.to_json():
+            raise ValueError(
+                "A BinnedData must have the features and categories of the one that "
+                f"{type(self).__name__} was fitted with; got {X!r} with others. Pass X as it is."
+            )
+        return X.encoded
 
     # Model files -------------------------------------------------------------------------------
 
-    def _metadata(self) -> dict[str, Any]:
-        """Everything but the arrays, as JSON."""
-        return {
+    def _to_file(self) -> tuple[Arrays, dict[str, Any]]:
+        """Give named arrays, and everything else as JSON's types."""
+        arrays, metadata = self._fitted.to_file()
+        return arrays, {
             "estimator": type(self).__name__,
             "parameters": parameters_to_json(self),
             "features": self._features.to_json(),
             "targets": self._targets.to_json(),
+            **metadata,
         }
 
     @classmethod
-    def _from_metadata(cls, metadata: dict[str, Any], n_features: int, n_channels: int) -> Any:
-        """Make an unfitted estimator with the stored parameters and schemas.
+    def _from_file(cls, arrays: Arrays, metadata: dict[str, Any]) -> Self:
+        """Undo `_to_file`.
 
-        Parameters
-        ----------
-        metadata : dict
-            What `_metadata` gave, or anything else.
-        n_features, n_channels : int
-            As the arrays of the model have it; a description of others is not built.
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If the file is damaged.
         """
         estimator = cls(**parameters_from_json(cls, metadata["parameters"]))
         check_parameters(estimator)
-        features, targets = metadata["features"], metadata["targets"]
-        if not isinstance(features, dict) or features.get("n_features") != n_features:
-            raise ValueError(f"Expected a description of {n_features} features.")
-        if not isinstance(targets, dict) or not 1 <= int(targets["n_outputs"]) <= n_channels:
-            raise ValueError(f"Expected a description of at most {n_channels} outputs.")
-        estimator._remember(FeatureSchema.from_json(features), TargetSchema.from_json(targets))
-        if estimator._targets.n_channels != n_channels:
-            raise ValueError(f"Expected a description of outputs with {n_channels} channels.")
+        estimator._fitted = cls._fitted_type.from_file(arrays, metadata, estimator)
         return estimator
+
+
+def schemas_from_file(
+    metadata: dict[str, Any], n_features: int, n_channels: int
+) -> tuple[FeatureSchema, TargetSchema]:
+    """Read what was learnt about X and Y.
+
+    Parameters
+    ----------
+    metadata : dict
+        What `Estimator._to_file` gave, or anything else.
+    n_features, n_channels : int
+        As the arrays of the model have it; a description of others is not built.
+    """
+    features, targets = metadata["features"], metadata["targets"]
+    if not isinstance(features, dict) or features.get("n_features") != n_features:
+        raise ValueError(f"Expected a description of {n_features} features.")
+    if not isinstance(targets, dict) or not 1 <= int(targets["n_outputs"]) <= n_channels:
+        raise ValueError(f"Expected a description of at most {n_channels} outputs.")
+    schemas = FeatureSchema.from_json(features), TargetSchema.from_json(targets)
+    if schemas[1].n_channels != n_channels:
+        raise ValueError(f"Expected a description of outputs with {n_channels} channels.")
+    return schemas
+
+
+@lru_cache(maxsize=256)
+def _words_of(seed: int) -> tuple[int, ...]:
+    """Draw from the legacy generator of a seed, which takes longer to set up than to use."""
+    return tuple(np.random.RandomState(seed).randint(2**31, size=4).tolist())

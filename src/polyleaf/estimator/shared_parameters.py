@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polyleaf import losses
-from polyleaf.estimator.label_decoding import decoding_from_json, decoding_to_json, is_decoding
+from polyleaf.estimator.decoding_parameter import decoding_from_json, decoding_to_json, is_decoding
 from polyleaf.estimator.parameter_kinds import (
     is_bool,
     is_dicts_or_none,

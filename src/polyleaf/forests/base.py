@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf import projections
 from polyleaf.data import BinnedData, Targets
 from polyleaf.data.training import TrainingData
-from polyleaf.estimator.counts import count
-from polyleaf.estimator.parameters import Parameter
+from polyleaf.estimator.parameters import Parameter, count
 from polyleaf.estimator.progress import progress_bar
 from polyleaf.files.parameters import stored_entropy
 from polyleaf.forests.aggregation import weigh_trees
@@ -192,7 +191,7 @@ class ForestEstimator(ForestPrediction):
         same = (
             data.schema.to_json() == self._features.to_json()
             and training.targets.schema.to_json() == self._targets.to_json()
-            and training.outputs.equals(old.outputs)
+            and training.targets.equals(old.outputs)
         )
         if not same:
             raise ValueError(
@@ -377,7 +376,7 @@ class ForestEstimator(ForestPrediction):
 
     def _restore_choice(self, metadata: dict[str, Any]) -> None:
         if not _is_auto(self.projection):
-            shape = self._forest.outputs.n_train, self._features.n_features
+            shape = self._forest.outputs.n_rows, self._features.n_features
             tree = self._settings(shape).tree
             self.projection_, self.max_features_ = tree.projection, tree.max_features
             return

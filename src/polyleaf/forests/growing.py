@@ -79,7 +79,7 @@ class ForestGrower:
         self.settings = settings
         self.entropy = [int(number) for number in entropy]
         self.scaling = output_scaling(data, settings.tree.normalize_outputs)
-        self.outputs = data.outputs
+        self.outputs = data.targets
 
     @property
     def _projection(self) -> Projection | None:

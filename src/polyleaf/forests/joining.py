@@ -11,7 +11,7 @@ from polyleaf.forests.model import Forest
 from polyleaf.trees.joining import JoinedArray, JoinedStructure
 
 if TYPE_CHECKING:
-    from polyleaf.data.training_outputs import TrainingOutputs
+    from polyleaf.data.targets import Targets
 
 
 class JoinedForest:
@@ -31,7 +31,7 @@ class JoinedForest:
         self._rows = JoinedArray(np.int32, n_trees)
         self._counts = JoinedArray(np.uint16, n_trees)
         self._n_added = 0
-        self._outputs: TrainingOutputs | None = None
+        self._outputs: Targets | None = None
         self._feature_gains: NDArray[np.float64] | float = 0.0
 
     def add(self, forest: Forest) -> None:

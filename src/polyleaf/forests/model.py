@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.data.targets import Targets
 from polyleaf.files.arrays import expect_array, expect_below
 from polyleaf.forests.condensing import CondensedLeaves
 from polyleaf.forests.sparse_means import as_core_rows, largest, largest_sums, sparse_means
@@ -50,7 +50,7 @@ class Forest:
         leaf_rows[leaf_offsets[l]:leaf_offsets[l + 1]].
     leaf_counts : ndarray of shape (n_entries,), uint16, or None
         How often each of those rows was drawn; None: once.
-    outputs : TrainingOutputs
+    outputs : Targets
     tree_weights : ndarray of shape (n_trees, n_channels), float64, or None
         Weight of each tree in each channel; columns add up to 1, or to 0 for a channel without
         any observed output. None: all trees count alike.
@@ -62,7 +62,7 @@ class Forest:
     leaf_offsets: NDArray[np.int64]
     leaf_rows: NDArray[np.int32]
     leaf_counts: NDArray[np.uint16] | None
-    outputs: TrainingOutputs
+    outputs: Targets
     tree_weights: NDArray[np.float64] | None
     feature_gains: NDArray[np.float64]
 
@@ -238,7 +238,7 @@ class Forest:
         """How often each training row stands in each tree, tree by tree; of shape (n_train,)."""
         ends = self.leaf_offsets[self.tree_leaves]
         for start, end in zip(ends[:-1].tolist(), ends[1:].tolist()):
-            counts = np.zeros(self.outputs.n_train, np.int64)
+            counts = np.zeros(self.outputs.n_rows, np.int64)
             drawn = 1 if self.leaf_counts is None else self.leaf_counts[start:end]
             counts[self.leaf_rows[start:end]] = drawn
             yield counts
@@ -304,14 +304,14 @@ class Forest:
             If anything is absent, of another type or shape, or out of range.
         """
         structure = unpack_structure(arrays)
-        outputs = TrainingOutputs.from_arrays(arrays)
+        outputs = Targets.from_arrays(arrays)
         sizes = expect_array(arrays, "leaf_sizes", np.int32, 1)
         rows = expect_array(arrays, "leaf_rows", np.int32, 1)
         if sizes.size != structure.n_leaves or sizes.min() < 1:
             raise ValueError(f"Expected {structure.n_leaves} leaves, each with a training row.")
         if sizes.sum(dtype=np.int64) != rows.size:
             raise ValueError(f"Expected the leaves to hold {rows.size} training rows.")
-        expect_below(rows, outputs.n_train, "leaf_rows")
+        expect_below(rows, outputs.n_rows, "leaf_rows")
         gains = expect_array(arrays, "feature_gains", np.float64, 1)
         if gains.size != structure.n_features or not np.all((gains >= 0) & np.isfinite(gains)):
             raise ValueError("Expected a finite gain, not negative, of every feature.")

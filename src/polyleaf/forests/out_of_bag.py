@@ -52,7 +52,7 @@ class OutOfBag:
 
 def is_out_of_bag(forest: Forest) -> NDArray[np.bool_]:
     """Tell which rows each tree was not grown on, of shape (n_train, n_trees)."""
-    outside = np.ones((forest.outputs.n_train, forest.n_trees), np.bool_)
+    outside = np.ones((forest.outputs.n_rows, forest.n_trees), np.bool_)
     for t, counts in enumerate(forest.in_bag_counts()):
         outside[:, t] = counts == 0
     return outside

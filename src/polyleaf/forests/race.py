@@ -219,7 +219,7 @@ class OutOfBagScore:
         self._data = data
         self._rows = rows
         self._n_estimators = settings.n_estimators
-        outputs = data.outputs
+        outputs = data.targets
         self._truth: Any = outputs.values[rows]
         self._ranks_labels = (
             data.targets.schema.kind == "multilabel"
@@ -258,7 +258,7 @@ class OutOfBagScore:
         if not vote.at.size:
             return -np.inf
         if self._ranks_labels:
-            truth, weights = self._truth[vote.at], self._data.outputs.weights
+            truth, weights = self._truth[vote.at], self._data.targets.weights
             has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
             if has_labels.any():
                 at = self._rows[vote.at]
@@ -271,8 +271,8 @@ class OutOfBagScore:
 
     def _vote(self, members: list[Member], n_threads: int) -> _Vote:
         n_rows = self._rows.size
-        shape = (n_rows, self._data.outputs.n_channels)
-        is_sparse = self._data.outputs.is_sparse
+        shape = (n_rows, self._data.targets.n_channels)
+        is_sparse = self._data.targets.is_sparse
         total: Any = sparse.csr_array(shape) if is_sparse else np.zeros(shape)
         own, n_trees = np.zeros(n_rows), np.zeros(n_rows)
         for member in members:
@@ -302,7 +302,7 @@ class OutOfBagScore:
 
     def _squares(self, predicted: Any, at: NDArray[np.intp]) -> NDArray[np.float64]:
         """Sum the weighted squared errors of each row."""
-        outputs, rows = self._data.outputs, self._rows[at]
+        outputs, rows = self._data.targets, self._rows[at]
         weights = self._factors[None, :] ** 2
         if outputs.weights is not None:
             by_row = outputs.weights[rows]

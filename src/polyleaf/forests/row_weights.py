@@ -70,7 +70,7 @@ def _as_matrix(
 ) -> CSR:
     indptr = np.concatenate([[0], np.cumsum(sizes.reshape(shape).sum(axis=1))])
     matrix: CSR = sparse.csr_array(
-        (weights, forest.leaf_rows[entries], indptr), shape=(shape[0], forest.outputs.n_train)
+        (weights, forest.leaf_rows[entries], indptr), shape=(shape[0], forest.outputs.n_rows)
     )
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -22,11 +22,11 @@ from polyleaf.data import (
     class_weights,
     combine_weights,
     decode_classes,
-    ingest_class_targets,
+    read_classes,
     split_probabilities,
 )
 from polyleaf.estimator.base import MultiOutputEstimator
-from polyleaf.estimator.label_decoding import LabelDecoding
+from polyleaf.estimator.decoding_parameter import LabelDecoding
 from polyleaf.estimator.parameters import Parameter, check_parameters
 from polyleaf.estimator.scores import ScoresClasses
 from polyleaf.files.arrays import expect_array
@@ -100,7 +100,7 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
             raise TypeError(f"{name} needs the numbers of X; got a BinnedData. Pass X as it is.")
         schema, encoded = FeatureSchema.fit(X, estimator_name=name)
         rows = as_numbers(schema, encoded, estimator_name=name)
-        targets = ingest_class_targets(y, rows.shape[0], estimator_name=name)
+        targets = read_classes(y, rows.shape[0], estimator_name=name)
         if targets.schema.kind == "multilabel" and not _is_auto(self.decoding):
             check_calibrated(self)
         self._warn_unobserved(targets, "They are predicted as 0.")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import ingest_class_targets
+from polyleaf.data import read_classes
 from polyleaf.graphs.classifier import GraphClassifier
 from polyleaf.graphs.ensemble import GraphEnsembleClassifier
 from polyleaf.graphs.labels import LabelData
@@ -140,7 +140,7 @@ def score_variance(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDA
     check_graph_model(model)
     rows = model._rows(X)
     fitted = model._model
-    targets = ingest_class_targets(y, rows.shape[0], estimator_name="score_variance")
+    targets = read_classes(y, rows.shape[0], estimator_name="score_variance")
     same = targets.schema.kind == model._targets.kind
     if not same or targets.schema.n_outputs != model.n_outputs_ or targets.observed is not None:
         raise ValueError(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf.data import BinnedData, Targets
 from polyleaf.data.training import TrainingData
 from polyleaf.estimator.base import MultiOutputEstimator
-from polyleaf.estimator.counts import count, feature_count
+from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.progress import progress_bar
 from polyleaf.files.arrays import expect_array
 from polyleaf.rules.finishing import finish_rules

@@ -16,7 +16,7 @@ from polyleaf.data import (
     class_weights,
     combine_weights,
     decode_classes,
-    ingest_class_targets,
+    read_classes,
     split_probabilities,
 )
 from polyleaf.estimator.log_probabilities import LogProbabilities
@@ -203,7 +203,7 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
         """
         data = self._read_features(X)
         self._check_combinations()
-        targets = ingest_class_targets(y, data.n_rows, estimator_name=type(self).__name__)
+        targets = read_classes(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "Their scores are 0.")
         weights = combine_weights(
             self._read_weights(sample_weight, targets),
@@ -355,7 +355,7 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
         return probabilities
 
     def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
-        targets = ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
+        targets = read_classes(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
         return RuleTargets(label_signs(targets), targets.observed)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import losses
-from polyleaf.data import align_targets, ingest_regression_targets
+from polyleaf.data import align_targets, read_numbers
 from polyleaf.estimator.parameters import Parameter, documented
 from polyleaf.estimator.scores import ScoresNumbers
 from polyleaf.files.arrays import expect_array
@@ -140,7 +140,7 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
             Itself.
         """
         data = self._read_features(X)
-        targets = ingest_regression_targets(y, data.n_rows, estimator_name=type(self).__name__)
+        targets = read_numbers(y, data.n_rows, estimator_name=type(self).__name__)
         self._warn_unobserved(targets, "They are predicted as 0.")
         weights = self._read_weights(sample_weight, targets)
         values = targets.dense_values()
@@ -200,7 +200,7 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
         return sparse.csr_array(scores) if self._targets.is_sparse else scores
 
     def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
-        targets = ingest_regression_targets(y, n_rows, estimator_name=type(self).__name__)
+        targets = read_numbers(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
         return RuleTargets(self._unit_scores(targets.dense_values()), targets.observed)
 

@@ -20,7 +20,8 @@ from polyleaf.data.moments import Moments, channel_moments, row_blocks
 from polyleaf.projections import ProjectionContext, View
 
 if TYPE_CHECKING:
-    from polyleaf.data.training import TargetRows, TrainingData
+    from polyleaf.data.targets import Targets
+    from polyleaf.data.training import TrainingData
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Scaled: TypeAlias = NDArray[np.float32] | CSR
@@ -130,7 +131,7 @@ def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
     With `normalize`, every output has variance 1 on the training rows (paper 004, below eq. 1);
     constant ones are left alone.
     """
-    moments = channel_moments(data.targets, data.weights)
+    moments = channel_moments(data.targets)
     std = moments.std
     if normalize:
         return Scaling(1.0 / np.where(std > 0, std, 1.0), 1.0, moments)
@@ -162,7 +163,7 @@ def make_context(
 
 
 def make_channels(
-    data: TrainingData | TargetRows,
+    targets: Targets,
     scaling: Scaling,
     view: View,
     values: Scaled | None,
@@ -173,7 +174,7 @@ def make_channels(
 
     Parameters
     ----------
-    data : TrainingData
+    targets : Targets
     scaling : Scaling
     view : View
     values : ndarray or csr_array of shape (n_rows, n_channels), or None
@@ -184,20 +185,19 @@ def make_channels(
     means : ndarray of shape (n_channels,), optional
         Those of `values`, if they are known.
     """
-    targets = data.targets
-    row_weights = _row_weights(data, view, counts)
+    row_weights = _row_weights(targets, view, counts)
     if view.mixes:
         if values is None:
             raise ValueError("A view that mixes channels needs the values it was drawn from.")
-        channels = view.apply(values, targets.observed, data.weights, means)
+        channels = view.apply(values, targets.observed, targets.weights, means)
         if row_weights is not None:
             channels = channels * row_weights[:, None]
         return Channels(channels, row_weights, None)
     if isinstance(targets.values, np.ndarray):
-        entry_weights = _entry_weights(data, view, counts)
+        entry_weights = _entry_weights(targets, view, counts)
         columns: TargetColumns | ScaledColumns
         # Weights are multiplied before anything is rounded, but for those of a bootstrap sample.
-        is_plain = data.weights is None and entry_weights is None and view.scale == 1.0
+        is_plain = targets.weights is None and entry_weights is None and view.scale == 1.0
         if isinstance(values, np.ndarray) and is_plain:
             columns = ScaledColumns(values, _columns_of(view, values.shape[1]))
         else:
@@ -218,7 +218,7 @@ def channels_at(
 
     The work is proportional to those rows. See `make_channels` for the parameters.
     """
-    part = data.at(rows)
+    part = data.targets.at(rows)
     drawn = None if counts is None else counts[rows]
     if view.mixes:
         shown = make_channels(part, scaling, view, values[rows], drawn)
@@ -297,42 +297,42 @@ def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
 
 
 def _row_weights(
-    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+    targets: Targets, view: View, counts: NDArray[np.int64] | None
 ) -> NDArray[np.float32] | None:
     """Weights that all channels of the view share, None if there are none or not one per row."""
-    weights = data.weights
+    weights = targets.weights
     if weights is not None and weights.ndim == 2:
         weights = view.apply_weights(weights) if view.mixes else None
         is_shared = weights is not None
     else:
-        is_shared = data.targets.observed is None or view.mixes
+        is_shared = targets.observed is None or view.mixes
     if not is_shared:
         return None
     if weights is None:
         return None if counts is None else counts.astype(np.float32)
     # A row whose weight lies all in outputs that the view does not see must find its leaf, too.
-    scaled = (weights / data.weight_unit).astype(np.float32)
+    scaled = (weights / targets.weight_unit).astype(np.float32)
     scaled = np.maximum(scaled, np.finfo(np.float32).tiny)
     return scaled if counts is None else scaled * counts.astype(np.float32)
 
 
 def _entry_weights(
-    data: TrainingData | TargetRows, view: View, counts: NDArray[np.int64] | None
+    targets: Targets, view: View, counts: NDArray[np.int64] | None
 ) -> NDArray[np.float32] | None:
     """Weights of single entries, None if all channels of a row share one."""
-    weights, observed = data.weights, data.targets.observed
+    weights, observed = targets.weights, targets.observed
     if view.mixes or (observed is None and (weights is None or weights.ndim == 1)):
         return None
     shown = view.apply_observed(observed)
     if shown is not None:
         entries = shown.astype(np.float32, order="C")
     else:
-        entries = np.ones((data.n_rows, view.n_channels), dtype=np.float32)
+        entries = np.ones((targets.n_rows, view.n_channels), dtype=np.float32)
     if counts is not None:
         entries *= counts.astype(np.float32)[:, None]
     seen_weights = view.apply_weights(weights)
     if seen_weights is not None:
         by_entry = seen_weights[:, None] if seen_weights.ndim == 1 else seen_weights
         for rows in row_blocks(*entries.shape):
-            entries[rows] *= by_entry[rows] / data.weight_unit
+            entries[rows] *= by_entry[rows] / targets.weight_unit
     return entries

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data import split_probabilities
-from polyleaf.estimator.fitting import FitsClasses, FitsNumbers
-from polyleaf.estimator.log_probabilities import LogProbabilities
+from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.regressor import Regressor
 from polyleaf.trees.single_tree import SingleTree
 
 
 @documented
-class TreeRegressor(FitsNumbers, SingleTree):
+class TreeRegressor(SingleTree, Regressor):
     """A regression tree for any number of targets.
 
     The tree splits all targets at once: a split is chosen for the variance it takes off their
@@ -76,21 +76,7 @@ class TreeRegressor(FitsNumbers, SingleTree):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.projection = projection
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.normalize_outputs = normalize_outputs
-        self.pruning = pruning
-        self.pruning_level = pruning_level
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep_parameters(locals())
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.
@@ -110,7 +96,7 @@ class TreeRegressor(FitsNumbers, SingleTree):
 
 
 @documented
-class TreeClassifier(LogProbabilities, FitsClasses, SingleTree):
+class TreeClassifier(SingleTree, Classifier):
     """A classification tree for one or many class outputs or labels.
 
     What Y holds decides the task: one column with two values (binary) or more (multi-class);
@@ -176,22 +162,7 @@ class TreeClassifier(LogProbabilities, FitsClasses, SingleTree):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.projection = projection
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.pruning = pruning
-        self.pruning_level = pruning_level
-        self.class_weight = class_weight
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep_parameters(locals())
 
     def _probabilities(self, leaves: NDArray[np.int32]) -> Any:
         values = self._trees.leaves.predict(leaves)

@@ -11,7 +11,7 @@ from polyleaf import _core
 from polyleaf.trees.leaves import DenseLeaves
 
 if TYPE_CHECKING:
-    from polyleaf.data.training_outputs import TrainingOutputs
+    from polyleaf.data.targets import Targets
     from polyleaf.trees.structure import TreeStructure
 
 #: Channels whose weights are summed at a time.
@@ -23,7 +23,7 @@ def fill_leaves(
     leaf_offsets: NDArray[np.int64],
     rows: NDArray[np.int32],
     counts: NDArray[np.float64] | None,
-    outputs: TrainingOutputs,
+    outputs: Targets,
     n_threads: int,
 ) -> DenseLeaves:
     """Average the training outputs over every leaf.
@@ -40,7 +40,7 @@ def fill_leaves(
         Training rows, leaf after leaf.
     counts : ndarray of shape (n_entries,), float64, or None
         How often each of them counts; None: once.
-    outputs : TrainingOutputs
+    outputs : Targets
         Dense ones.
     n_threads : int
     """
@@ -48,7 +48,7 @@ def fill_leaves(
     by_row = weights if weights is not None and weights.ndim == 1 else None
     by_entry = weights if weights is not None and weights.ndim == 2 else None
     if counts is not None:
-        drawn = np.zeros(outputs.n_train)
+        drawn = np.zeros(outputs.n_rows)
         drawn[rows] = counts
         by_row = drawn if by_row is None else drawn * by_row
     means = np.empty((leaf_offsets.size - 1, outputs.n_channels))
@@ -68,7 +68,7 @@ def fill_leaves(
 
 
 def _leaf_weights(
-    outputs: TrainingOutputs,
+    outputs: Targets,
     by_row: NDArray[np.float64] | None,
     by_entry: NDArray[np.float64] | None,
     rows: NDArray[np.int32],

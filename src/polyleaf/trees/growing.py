@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.data.targets import Targets
 from polyleaf.data.training import TrainingData
-from polyleaf.data.training_outputs import TrainingOutputs
 from polyleaf.projections import View
 from polyleaf.trees.channels import (
     Channels,
@@ -95,7 +95,7 @@ def grow_structure(
     if settings.projection is not None:
         context = make_context(data, scaling, rng)
         view, values = settings.projection.checked_draw(context), context.values
-    channels = make_channels(data, scaling, view, values)
+    channels = make_channels(data.targets, scaling, view, values)
     params = grow_params(settings, data, scaling, rng)
     params.n_threads = n_threads
     grown = grow_on_channels(data, scaling, channels, params, rows)
@@ -205,10 +205,10 @@ def leaves_of(
     """
     counts = structure.n_samples[structure.is_leaf]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    outputs = data.outputs
+    outputs = data.targets
     if outputs.is_sparse:
         by_entry = np.ones(ordered.size) if data.weights is None else data.weights[ordered]
-        return RowLeaves(offsets, ordered, by_entry, TrainingOutputs(outputs.values))
+        return RowLeaves(offsets, ordered, by_entry, Targets(outputs.schema, outputs.values))
     return fill_leaves(structure, offsets, ordered, None, outputs, n_threads)
 
 

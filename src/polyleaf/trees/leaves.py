@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.data.training_outputs import TrainingOutputs
+from polyleaf.data.targets import Targets
 from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
 
 if TYPE_CHECKING:
@@ -94,14 +94,14 @@ class RowLeaves:
         Leaf l has the rows leaf_rows[leaf_offsets[l]:leaf_offsets[l + 1]].
     leaf_row_weights : ndarray of shape (n_entries,), float64
         Positive weights of those rows.
-    outputs : TrainingOutputs
+    outputs : Targets
         All observed.
     """
 
     leaf_offsets: NDArray[np.int64]
     leaf_rows: NDArray[np.int32]
     leaf_row_weights: NDArray[np.float64]
-    outputs: TrainingOutputs
+    outputs: Targets
 
     kind = "rows"
 
@@ -126,7 +126,7 @@ class RowLeaves:
         shares = self.leaf_row_weights / np.repeat(self.leaf_totals, np.diff(self.leaf_offsets))
         return sparse.csr_array(
             (shares, self.leaf_rows, self.leaf_offsets),
-            shape=(self.n_leaves, self.outputs.n_train),
+            shape=(self.n_leaves, self.outputs.n_rows),
         )
 
     def predict(self, leaves: NDArray[Any]) -> Any:
@@ -155,14 +155,14 @@ class RowLeaves:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> RowLeaves:
         """Rebuild and check leaves from named arrays."""
-        outputs = TrainingOutputs.from_arrays(arrays)
+        outputs = Targets.from_arrays(arrays)
         if not outputs.share_weights:
             raise ValueError("Expected leaves that hold rows to have all outputs observed.")
         offsets = expect_array(arrays, "leaf_offsets", np.int64, 1)
         rows = expect_array(arrays, "leaf_rows", np.int32, 1)
         weights = expect_array(arrays, "leaf_row_weights", np.float64, 1)
         expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
-        expect_below(rows, outputs.n_train, "leaf_rows")
+        expect_below(rows, outputs.n_rows, "leaf_rows")
         if weights.size != rows.size or not np.all((weights > 0) & np.isfinite(weights)):
             raise ValueError("Expected the rows in leaves to have positive, finite weights.")
         return cls(offsets, rows, weights, outputs)

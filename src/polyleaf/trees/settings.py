@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polyleaf.estimator.counts import count, feature_count
+from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.projections import Projection
 from polyleaf.trees.growing import TreeSettings
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import projections
-from polyleaf.data import BinnedData, Targets
-from polyleaf.data.training import TrainingData
-from polyleaf.estimator.base import MultiOutputEstimator
+from polyleaf.data import FeatureSchema, TargetSchema, TrainingData
+from polyleaf.estimator.base import Estimator, schemas_from_file
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.trees.growing import fit_tree
 from polyleaf.trees.leaves import RowLeaves
@@ -24,61 +24,114 @@ from polyleaf.trees.pruning_level import cross_validated_level
 from polyleaf.trees.settings import tree_settings
 
 
-class SingleTree(MultiOutputEstimator):
+@dataclass(frozen=True, eq=False)
+class FittedTree:
+    """A fitted tree.
+
+    Attributes
+    ----------
+    features : FeatureSchema
+    targets : TargetSchema
+    trees : Trees
+        One tree.
+    pruning_level : float or None
+        The level of the F-test that was used.
+    describe : callable or None
+        Makes the tree with the statistics of its nodes, where `trees` has none: a tree of a
+        forest.
+    """
+
+    features: FeatureSchema
+    targets: TargetSchema
+    trees: Trees
+    pruning_level: float | None = None
+    describe: Callable[[], Trees] | None = None
+
+    @cached_property
+    def described(self) -> Trees:
+        """The tree with the statistics of its nodes."""
+        return self.trees if self.describe is None else self.describe()
+
+    def __reduce__(self) -> Any:  # a pickle does not keep the forest
+        return FittedTree, (self.features, self.targets, self.described, self.pruning_level)
+
+    def to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Give the arrays of the tree, the kind of its leaves and the level of pruning."""
+        metadata = {"leaves": self.trees.leaves.kind, "pruning_level_": self.pruning_level}
+        return self.described.to_arrays(), metadata
+
+    @classmethod
+    def from_file(
+        cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any], estimator: Any
+    ) -> FittedTree:
+        """Rebuild and check a tree from a model file."""
+        trees = Trees.from_arrays(arrays, metadata["leaves"])
+        features, targets = schemas_from_file(
+            metadata, trees.structure.n_features, trees.leaves.n_channels
+        )
+        if not np.array_equal(trees.structure.n_categories, features.n_categories):
+            raise ValueError("the trees and the features disagree about categories.")
+        leaves = trees.leaves
+        is_sparse = isinstance(leaves, RowLeaves) and leaves.outputs.is_sparse
+        if is_sparse != targets.is_sparse:
+            raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
+        level = metadata["pruning_level_"]
+        if level is not None and not 0 < float(level) <= 1:
+            raise ValueError(f"Expected a pruning level in (0, 1]; got {level}.")
+        return cls(features, targets, trees, level)
+
+
+class SingleTree(Estimator):
     """What the regression and the classification tree have in common."""
 
     _declared: ClassVar[dict[str, Parameter]] = TREE_PARAMETERS
+    _fitted_type = FittedTree
+    _fitted: FittedTree
 
-    def _fit(
-        self, data: BinnedData, targets: Targets, weights: NDArray[np.float64] | None
-    ) -> None:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Numbers, or classes and labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _train(self, data: TrainingData) -> FittedTree:
         rng = self._rng()
         n_threads = self._n_threads()
-        training = TrainingData(
-            features=data.binned(self.max_bins, n_threads),
-            encoded=data.encoded,
-            n_categories=data.schema.n_categories,
-            targets=targets,
-            weights=weights,
-        )
-        settings = tree_settings(
-            self, data.shape, self.splitter == "random", projections.resolve(self.projection)
-        )
+        view = projections.resolve(self.projection)
+        settings = tree_settings(self, data.encoded.shape, self.splitter == "random", view)
         level = None
         if self.pruning == "f_test":
             level = self.pruning_level
             if level == "cv":
-                level = cross_validated_level(training, settings, rng, n_threads)
-            settings = replace(settings, f_test_level=float(level))
-        trees = fit_tree(training, settings, rng, n_threads=n_threads)
-        self._remember(data.schema, targets.schema)
-        self._remember_tree(trees, level)
-
-    def _remember_tree(
-        self,
-        trees: Trees,
-        pruning_level: float | None = None,
-        describe: Callable[[], Trees] | None = None,
-    ) -> None:
-        """Keep a tree. describe: makes it with the statistics of its nodes, if it has none."""
-        self._trees = trees
-        self._describe = describe
-        if pruning_level is not None:
-            self.pruning_level_ = float(pruning_level)
-        elif hasattr(self, "pruning_level_"):
-            del self.pruning_level_
+                level = cross_validated_level(data, settings, rng, n_threads)
+            level = float(level)
+            settings = replace(settings, f_test_level=level)
+        trees = fit_tree(data, settings, rng, n_threads=n_threads)
+        return FittedTree(data.schema, data.targets.schema, trees, level)
 
     @property
-    def _described_trees(self) -> Trees:
-        """The tree with the statistics of its nodes."""
-        if self._describe is not None:
-            self._trees, self._describe = self._describe(), None
-        return self._trees
+    def _trees(self) -> Trees:
+        return self._fitted.trees
 
-    def __getstate__(self) -> Any:
-        if hasattr(self, "_trees"):
-            _ = self._described_trees  # a pickle does not keep the forest
-        return super().__getstate__()
+    @property
+    def pruning_level_(self) -> float:
+        """Level of the F-test that was used; only with ``pruning='f_test'``."""
+        check_is_fitted(self)
+        level = self._fitted.pruning_level
+        if level is None:
+            raise AttributeError("This tree was not pruned, and has no pruning_level_.")
+        return level
 
     def _leaves_of(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of every row, counted among the leaves."""
@@ -89,7 +142,7 @@ class SingleTree(MultiOutputEstimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in what the splits took off the variance, of shape (p,)."""
         check_is_fitted(self)
-        return self._described_trees.structure.feature_importances()
+        return self._fitted.described.structure.feature_importances()
 
     @property
     def output_importances_(self) -> NDArray[np.float64]:
@@ -160,32 +213,3 @@ class SingleTree(MultiOutputEstimator):
             (np.ones(indices.size, dtype=np.int64), indices, indptr),
             shape=(leaves.size, structure.n_nodes),
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_trees")
-
-    # Model files -------------------------------------------------------------------------------
-
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        metadata = self._metadata()
-        metadata["leaves"] = self._trees.leaves.kind
-        metadata["pruning_level_"] = getattr(self, "pruning_level_", None)
-        return self._described_trees.to_arrays(), metadata
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        trees = Trees.from_arrays(arrays, metadata["leaves"])
-        estimator = cls._from_metadata(
-            metadata, trees.structure.n_features, trees.leaves.n_channels
-        )
-        if not np.array_equal(trees.structure.n_categories, estimator._features.n_categories):
-            raise ValueError("the trees and the features disagree about categories.")
-        leaves = trees.leaves
-        is_sparse = isinstance(leaves, RowLeaves) and leaves.outputs.is_sparse
-        if is_sparse != estimator._targets.is_sparse:
-            raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
-        level = metadata["pruning_level_"]
-        if level is not None and not 0 < float(level) <= 1:
-            raise ValueError(f"Expected a pruning level in (0, 1]; got {level}.")
-        estimator._remember_tree(trees, level)
-        return estimator

@@ -1,4 +1,4 @@
-"""From a classifier's probabilities to the label sets that `predict` returns: `decoding`.
+"""The parameter `decoding`: how probabilities become the label sets that `predict` returns.
 
 The rule sees the probability of each label alone, and needs nothing from the training rows; rules
 that do are for `TunedDecoder`, which holds rows back for them.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scipy import sparse
-
 from polyleaf import decoding
-from polyleaf.data import TargetSchema, decode_classes
 from polyleaf.decoding import Decoder
 from polyleaf.files.parameters import parameter_to_json
 
@@ -19,33 +16,15 @@ from polyleaf.files.parameters import parameter_to_json
 PLAIN_RULES = ("threshold", "subset", "f1", "jaccard", "top_k")
 
 
-class LabelDecoding:
-    """Classifiers with a parameter `decoding` and channels of probabilities."""
-
-    decoding: Any
-    _targets: TargetSchema
-
-    def _check_decoding(self) -> None:
-        """Raise a ValueError if the rule needs label sets that this model does not keep."""
-        rule = self.decoding
-        if rule == "known_label_set" or isinstance(rule, decoding.KnownLabelSet):
-            name = type(self).__name__
-            raise ValueError(
-                f"decoding of {name} must be 'auto', one of {', '.join(map(repr, PLAIN_RULES))} "
-                f"or such a Decoder; got {rule!r}, which needs the label sets of the training "
-                f"rows. Use TunedDecoder({name}(...), decoding='known_label_set')."
-            )
-
-    def _decode_channels(self, probabilities: Any) -> Any:
-        """Choose classes or label sets, given probabilities of shape (n_rows, n_channels)."""
-        rule = self.decoding
-        is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
-        if is_plain or self._targets.kind != "multilabel":
-            return decode_classes(self._targets, probabilities)
-        chosen: Any = decoding.resolve(rule).decode(probabilities)
-        if self._targets.is_sparse:
-            return sparse.csr_array(chosen)
-        return chosen.toarray() if hasattr(chosen, "toarray") else chosen
+def check_needs_no_label_sets(rule: Any, estimator_name: str) -> None:
+    """Raise a ValueError if the rule needs label sets that the model does not keep."""
+    if rule == "known_label_set" or isinstance(rule, decoding.KnownLabelSet):
+        raise ValueError(
+            f"decoding of {estimator_name} must be 'auto', one of "
+            f"{', '.join(map(repr, PLAIN_RULES))} or such a Decoder; got {rule!r}, which needs "
+            "the label sets of the training rows. Use "
+            f"TunedDecoder({estimator_name}(...), decoding='known_label_set')."
+        )
 
 
 def is_decoding(value: Any) -> bool:

@@ -1,0 +1,285 @@
+"""Read Y as channels: numbers to regress on, with a mask of what was observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf.data.columns import LabelColumn, describe_column, read_objects, read_series
+from polyleaf.data.labels import LabelTable, frame_columns, read_labels, series_name
+from polyleaf.data.tables import is_frame, is_series, one_dimensional, read_array, read_sparse
+from polyleaf.data.targets import Targets, TargetSchema, TaskKind
+
+if TYPE_CHECKING:
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+
+_ZERO_ONE = np.array([0, 1], dtype=np.int64)
+
+
+def read_numbers(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
+    """Read the Y of a regressor.
+
+    Parameters
+    ----------
+    Y : array-like, Series, data frame or scipy.sparse, of shape (n_rows,) or (n_rows, n_outputs)
+        NaN and None are unobserved (not in a sparse Y, whose implicit zeros are observed zeros).
+    n_rows : int
+        Number of rows of X.
+    estimator_name : str
+        Who asks, for error messages.
+
+    Returns
+    -------
+    Targets
+        With one channel per output.
+    """
+    _check_given(Y, estimator_name)
+    if sparse.issparse(Y):
+        matrix = _read_sparse_targets(Y, n_rows)
+        schema = TargetSchema.build("regression", matrix.shape[1], is_sparse=True)
+        return Targets(schema, matrix)
+    values, is_1d, names = _read_numbers(Y, estimator_name)
+    _check_shape(values.shape, n_rows)
+    schema = TargetSchema.build("regression", values.shape[1], is_1d=is_1d, output_names=names)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_plain = np.isfinite(values.sum())  # a finite sum needs no masks to be looked at
+    if is_plain:
+        return Targets(schema, np.ascontiguousarray(values))
+    if np.isinf(values).any():
+        raise _infinite()
+    return _masked(schema, values, ~np.isnan(values))
+
+
+def read_classes(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
+    """Read the Y of a classifier and find out which task it is.
+
+    Parameters
+    ----------
+    Y : array-like, Series, data frame or scipy.sparse, of shape (n_rows,) or (n_rows, n_outputs)
+        One dimension: binary or multi-class. Two dimensions of 0 and 1 (or booleans), or sparse:
+        multi-label. Two dimensions with other values: multi-class multi-output. NaN and None are
+        unobserved (not in a sparse Y, whose implicit zeros are observed zeros).
+    n_rows : int
+        Number of rows of X.
+    estimator_name : str
+        Who asks, for error messages.
+
+    Returns
+    -------
+    Targets
+        With one channel per label of a multi-label problem, one channel for class 1 of a binary
+        one, and one channel per class (one-hot) of each multi-class output.
+    """
+    _check_given(Y, estimator_name)
+    if sparse.issparse(Y):
+        return _sparse_labels(_read_sparse_targets(Y, n_rows))
+    if not (is_series(Y) or is_frame(Y)):
+        Y = read_array(Y, "y")
+        if Y.ndim == 2 and Y.dtype.kind in "biuf" and Y.size and _is_zero_one(Y):
+            _check_shape(Y.shape, n_rows)
+            schema = TargetSchema.build("multilabel", Y.shape[1], (_ZERO_ONE,))
+            values = Y.astype(np.float64)
+            return _masked(schema, values, ~np.isnan(values))
+    table = read_labels(Y)
+    _check_shape((table.n_rows, len(table.outputs)), n_rows)
+    if not any(output.observed.any() for output in table.outputs):
+        raise _nothing_observed()
+    if table.is_1d:
+        return _single_output(table)
+    if all(output.is_zero_one for output in table.outputs):
+        return _multilabel(table)
+    return _multiclass_multioutput(table)
+
+
+def _is_zero_one(Y: NDArray[Any]) -> bool:
+    """Tell in a few passes, without sorting d columns, whether Y is a label matrix."""
+    return bool(((Y == 0) | (Y == 1) | (Y != Y)).all())
+
+
+def _sparse_labels(matrix: CSR) -> Targets:
+    is_one = matrix.data == 1
+    if not (is_one | (matrix.data == 0)).all():
+        wrong = matrix.data[~np.isin(matrix.data, _ZERO_ONE)][0]
+        raise ValueError(
+            f"A sparse Y of a classifier must hold only 0 and 1 (one column per label); got "
+            f"{wrong}. Use a dense Y for several classes per output, or a regressor."
+        )
+    if not is_one.all():
+        matrix.eliminate_zeros()
+    schema = TargetSchema.build("multilabel", matrix.shape[1], (_ZERO_ONE,), is_sparse=True)
+    return Targets(schema, matrix)
+
+
+def _single_output(table: LabelTable) -> Targets:
+    output = table.outputs[0]
+    kind: TaskKind = "binary" if output.classes.size == 2 else "multiclass"
+    schema = TargetSchema.build(kind, 1, (output.classes,), is_1d=True, output_names=table.names)
+    if kind == "binary":
+        values = output.codes.astype(np.float64)[:, None]
+    else:
+        values = _one_hot(output.codes, output.classes.size)
+    return _masked(schema, values, np.repeat(output.observed[:, None], values.shape[1], axis=1))
+
+
+def _multilabel(table: LabelTable) -> Targets:
+    n_outputs = len(table.outputs)
+    values = np.empty((table.n_rows, n_outputs))
+    observed = np.empty((table.n_rows, n_outputs), dtype=np.bool_)
+    for j, output in enumerate(table.outputs):
+        zero_one = output.classes.astype(np.float64)
+        values[:, j] = zero_one[output.codes] if zero_one.size else 0.0
+        observed[:, j] = output.observed
+    schema = TargetSchema.build("multilabel", n_outputs, (_ZERO_ONE,), output_names=table.names)
+    return _masked(schema, values, observed)
+
+
+def _multiclass_multioutput(table: LabelTable) -> Targets:
+    for j, output in enumerate(table.outputs):
+        if output.classes.size == 0:
+            name = j if table.names is None else repr(table.names[j])
+            raise ValueError(
+                f"Output {name} of y has no observed value, so it has no class to predict. Drop "
+                "it from y."
+            )
+    classes = tuple(output.classes for output in table.outputs)
+    schema = TargetSchema.build(
+        "multiclass-multioutput", len(classes), classes, output_names=table.names
+    )
+    values = np.empty((table.n_rows, schema.n_channels))
+    observed = np.empty((table.n_rows, schema.n_channels), dtype=np.bool_)
+    for j, output in enumerate(table.outputs):
+        group = slice(schema.channel_offsets[j], schema.channel_offsets[j + 1])
+        values[:, group] = _one_hot(output.codes, output.classes.size)
+        observed[:, group] = output.observed[:, None]
+    return _masked(schema, values, observed)
+
+
+def _one_hot(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    one_hot = np.zeros((codes.size, n_classes))
+    one_hot[np.arange(codes.size), codes] = 1.0
+    return one_hot
+
+
+def _masked(
+    schema: TargetSchema, values: NDArray[np.float64], observed: NDArray[np.bool_]
+) -> Targets:
+    if observed.all():
+        return Targets(schema, np.ascontiguousarray(values))
+    if not observed.any():
+        raise _nothing_observed()
+    filled = np.where(observed, values, 0.0)
+    return Targets(schema, np.ascontiguousarray(filled), np.ascontiguousarray(observed))
+
+
+def _check_given(Y: Any, estimator_name: str) -> None:
+    if Y is None:
+        raise ValueError(
+            f"{estimator_name} requires y to be passed, but the target y is None. Call fit(X, y)."
+        )
+
+
+def _check_shape(shape: tuple[int, ...], n_rows: int) -> None:
+    if shape[0] != n_rows:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"[{n_rows}, {shape[0]}]. X and y must have one row per example each."
+        )
+    if shape[1] == 0:
+        raise ValueError(f"y must have at least one output; got the shape {shape}.")
+
+
+def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
+    matrix = read_sparse(Y, "y", as_it_is=False)
+    _check_shape(matrix.shape, n_rows)
+    if np.isnan(matrix.data).any():
+        raise ValueError(
+            "A sparse y must not hold NaN: its implicit entries are observed zeros. Use a dense y "
+            "with NaN for unobserved entries."
+        )
+    if np.isinf(matrix.data).any():
+        raise _infinite()
+    # The buffers may be those of the caller.
+    matrix.data = matrix.data.astype(np.float64)
+    matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+    return matrix
+
+
+def _read_numbers(
+    Y: Any, estimator_name: str
+) -> tuple[NDArray[np.float64], bool, tuple[str, ...] | None]:
+    """Give Y as (n_rows, n_outputs) float64, whether it had one dimension, and its names."""
+    if is_series(Y):
+        series = nw.from_native(Y, series_only=True)
+        values = _series_numbers(series, "y", estimator_name)[:, None]
+        return values, True, series_name(series)
+    if is_frame(Y):
+        names, columns = frame_columns(Y)
+        values = np.empty((len(columns[0]) if columns else len(Y), len(columns)))
+        for j, (name, column) in enumerate(zip(names, columns)):
+            where = describe_column(name, j, "y")
+            values[:, j] = _series_numbers(column, where, estimator_name)
+        return values, False, names
+    array = read_array(Y, "y")
+    if array.ndim not in (1, 2):
+        raise one_dimensional(Y, "y", array)
+    if array.dtype.kind in "mM":
+        raise _not_numbers("y", f"the dtype {array.dtype}", estimator_name)
+    is_1d = array.ndim == 1
+    columns_first = array[:, None] if is_1d else array
+    if array.dtype.kind in "biuf":
+        return columns_first.astype(np.float64, copy=False), is_1d, None
+    values = np.empty(columns_first.shape)
+    for j in range(columns_first.shape[1]):
+        where = "y" if is_1d else describe_column(None, j, "y")
+        values[:, j] = _object_numbers(columns_first[:, j].tolist(), where, estimator_name)
+    return values, is_1d, None
+
+
+def _series_numbers(
+    series: nw.Series[Any], where: str, estimator_name: str
+) -> NDArray[np.float64]:
+    if series.dtype.is_temporal():
+        raise _not_numbers(where, f"the type {series.dtype}", estimator_name)
+    column = read_series(series, where)
+    if isinstance(column, LabelColumn):
+        return _without_labels(column, where, estimator_name)
+    return column.values.astype(np.float64)
+
+
+def _object_numbers(values: list[Any], where: str, estimator_name: str) -> NDArray[np.float64]:
+    column = read_objects(values, where)
+    if isinstance(column, LabelColumn):
+        return _without_labels(column, where, estimator_name)
+    return column.values.astype(np.float64)
+
+
+def _without_labels(column: LabelColumn, where: str, estimator_name: str) -> NDArray[np.float64]:
+    label = next((value for value in column.values if value is not None), None)
+    if label is not None:
+        raise _not_numbers(where, f"strings such as {label!r}", estimator_name)
+    return np.full(len(column.values), np.nan)
+
+
+def _not_numbers(where: str, got: str, estimator_name: str) -> ValueError:
+    return ValueError(
+        f"{estimator_name} needs numbers to regress on, but {where} holds {got}. Convert them to "
+        "numbers, or use a classifier for class labels; a y of both kinds needs two models."
+    )
+
+
+def _infinite() -> ValueError:
+    return ValueError(
+        "Input y contains infinity or a value too large for dtype('float64'). Replace it by a "
+        "finite number, or by NaN if it was not observed."
+    )
+
+
+def _nothing_observed() -> ValueError:
+    return ValueError(
+        "Input y contains NaN only: not a single entry was observed, so there is nothing to "
+        "learn. Pass a y with at least one observed value."
+    )

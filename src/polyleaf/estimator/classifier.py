@@ -1,0 +1,153 @@
+"""Estimators of classes and labels, and how their probabilities become decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from polyleaf import decoding, metrics
+from polyleaf.data import (
+    Targets,
+    TargetSchema,
+    align_targets,
+    codes_of,
+    decode_classes,
+    read_classes,
+)
+from polyleaf.estimator.base import Estimator
+from polyleaf.estimator.decoding_parameter import check_needs_no_label_sets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from polyleaf.data.training import Task
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """An estimator whose outputs are classes or labels."""
+
+    _task: ClassVar[Task] = "classification"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._check_decoding()
+        return super()._read(X, y, sample_weight)
+
+    def _check_decoding(self) -> None:
+        """Raise a ValueError if `decoding` asks for what this model does not keep."""
+        check_needs_no_label_sets(self.decoding, type(self).__name__)
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of the output, or a list of the classes of each output."""
+        check_is_fitted(self)
+        return self._targets.classes_
+
+    def _decode_channels(self, probabilities: Any) -> Any:
+        """Choose classes or label sets, given probabilities of shape (n_rows, n_channels)."""
+        rule, targets = self.decoding, self._targets
+        is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
+        if is_plain or targets.kind != "multilabel":
+            return decode_classes(targets, probabilities)
+        chosen: Any = decoding.resolve(rule).decode(probabilities)
+        if targets.is_sparse:
+            return sparse.csr_array(chosen)
+        return chosen.toarray() if hasattr(chosen, "toarray") else chosen
+
+    def decision_function(self, X: Any) -> Any:
+        """Score classes and labels, as scikit-learn's ranking measures ask for.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, c) or (n, d), or list of ndarray of shape (n, c_j)
+            How much likelier the second class (binary) or the label 1 (multi-label) is than the
+            other, from -1 to 1; else the probability of each class. Dense: a sparse Y is refused,
+            because what is unlikely would be no 0.
+        """
+        check_is_fitted(self)
+        if self._targets.is_sparse:
+            raise ValueError(
+                f"decision_function of {type(self).__name__} would be dense, but it was fitted to "
+                "a sparse Y. Use predict_proba, which is sparse."
+            )
+        probabilities = self.predict_proba(X)
+        if self._targets.kind == "binary":
+            return probabilities[:, 1] - probabilities[:, 0]
+        if self._targets.kind == "multilabel":
+            return 2.0 * probabilities - 1.0
+        return probabilities
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict logarithms of probabilities.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray or list of ndarray
+            In the shape of `predict_proba`, always dense.
+        """
+        probabilities = self.predict_proba(X)
+        if isinstance(probabilities, sparse.csr_array):
+            probabilities = probabilities.toarray()
+        with np.errstate(divide="ignore"):
+            if isinstance(probabilities, list):
+                return [np.log(p) for p in probabilities]
+            return np.log(probabilities)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Give the share of rows in which all outputs that were observed are predicted rightly.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            NaN and None are not observed; a row without any observed output does not count.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+            From 0 to 1, the best.
+        """
+        predicted = self.predict(X)
+        targets = read_classes(y, predicted.shape[0], estimator_name=type(self).__name__)
+        is_vector = targets.schema.is_1d and self._targets.n_outputs == 1
+        if self._targets.kind == "multilabel" and not is_vector:
+            truth = align_targets(targets, self._targets, "y").with_gaps()
+        else:  # each entry is the label 'wrong', which nobody predicts
+            truth = _wrong_classes(targets, self._targets, predicted)
+            predicted = np.zeros(truth.shape)
+        return metrics.multilabel_accuracy_score(truth, predicted, sample_weight=sample_weight)
+
+
+def _wrong_classes(
+    targets: Targets, schema: TargetSchema, predicted: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Tell which classes differ, NaN where they are not observed; of shape (n_rows, n_outputs)."""
+    found = targets.schema
+    if found.n_outputs != schema.n_outputs:
+        raise ValueError(
+            f"y must have {schema.n_outputs} outputs, like the training y; got {found.n_outputs}."
+        )
+    wrong = np.full((predicted.shape[0], schema.n_outputs), np.nan)
+    columns = predicted.reshape(wrong.shape)
+    for j in range(schema.n_outputs):
+        codes, classes = codes_of(targets, j)
+        rows = np.flatnonzero(codes >= 0)
+        wrong[rows, j] = classes.astype(object)[codes[rows]] != columns[rows, j]
+    return wrong
