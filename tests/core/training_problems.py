@@ -9,14 +9,9 @@ from polyleaf.data.training import TrainingData
 def make_training_data(X, Y, weights=None, *, max_bins=None, classes=False):
     """Ingest X and Y as the estimators do."""
     data = BinnedData(X)
-    ingest = read_classes if classes else read_numbers
-    return TrainingData(
-        features=data.binned(max_bins),
-        encoded=data.encoded,
-        n_categories=data.schema.n_categories,
-        targets=ingest(Y, data.n_rows, estimator_name="test"),
-        weights=weights,
-    )
+    read = read_classes if classes else read_numbers
+    targets = read(Y, data.n_rows, estimator_name="test").weighted(weights)
+    return TrainingData(data.schema, data.binned(max_bins), data.encoded, targets, weights)
 
 
 def smooth_problem(seed, n_rows=200, n_features=4, n_outputs=3, share_missing=0.0):

@@ -89,7 +89,7 @@ def test_known_label_sets_need_a_model_that_keeps_them(cls):
                {"decoder": "top_k", "parameters": {"j": 1}}],
 )  # fmt: skip
 def test_damaged_descriptions_are_refused(stored):
-    from polyleaf.estimator.decoding_parameter import decoding_from_json
+    from polyleaf.estimator.classifier import decoding_from_json
 
     with pytest.raises(ValueError, match="Expected"):
         decoding_from_json(stored)

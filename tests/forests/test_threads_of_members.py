@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from polyleaf.estimator.threads import in_threads
+from polyleaf.estimator.running import in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

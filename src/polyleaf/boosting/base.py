@@ -33,7 +33,7 @@ from polyleaf.boosting.warm_start import check_goes_on, joined_history
 from polyleaf.data import BinnedData, Targets
 from polyleaf.data.training import TargetRows, TrainingData
 from polyleaf.estimator.parameters import Parameter
-from polyleaf.estimator.progress import progress_bar
+from polyleaf.estimator.running import progress_bar
 from polyleaf.trees.settings import tree_settings
 
 #: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.

@@ -20,7 +20,7 @@ from polyleaf.data import (
     read_classes,
     split_probabilities,
 )
-from polyleaf.estimator.decoding_parameter import LabelDecoding
+from polyleaf.estimator.classifier import LabelDecoding
 from polyleaf.estimator.log_probabilities import LogProbabilities
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.scores import ScoresClasses

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from polyleaf.estimator.parameter_kinds import (
+from polyleaf.estimator.parameters import (
+    Parameter,
     is_bool,
     is_eval_metric,
     is_monotonic,
     is_real,
 )
-from polyleaf.estimator.parameters import Parameter
 from polyleaf.metrics import METRICS
 from polyleaf.trees.parameters import TREE_PARAMETERS
 

@@ -18,13 +18,18 @@ from polyleaf.data import (
     decode_classes,
     read_classes,
 )
+from polyleaf.decoding import Decoder
 from polyleaf.estimator.base import Estimator
-from polyleaf.estimator.decoding_parameter import check_needs_no_label_sets
+from polyleaf.files.parameters import Stored, parameter_to_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from polyleaf.data.training import Task
+
+
+#: Names of the rules that need nothing from the training rows.
+PLAIN_RULES = ("threshold", "subset", "f1", "jaccard", "top_k")
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -43,7 +48,13 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check_decoding(self) -> None:
         """Raise a ValueError if `decoding` asks for what this model does not keep."""
-        check_needs_no_label_sets(self.decoding, type(self).__name__)
+        rule, name = self.decoding, type(self).__name__
+        if rule == "known_label_set" or isinstance(rule, decoding.KnownLabelSet):
+            raise ValueError(
+                f"decoding of {name} must be 'auto', one of {', '.join(map(repr, PLAIN_RULES))} "
+                f"or such a Decoder; got {rule!r}, which needs the label sets of the training "
+                f"rows. Use TunedDecoder({name}(...), decoding='known_label_set')."
+            )
 
     @property
     def classes_(self) -> Any:
@@ -53,14 +64,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _decode_channels(self, probabilities: Any) -> Any:
         """Choose classes or label sets, given probabilities of shape (n_rows, n_channels)."""
-        rule, targets = self.decoding, self._targets
-        is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
-        if is_plain or targets.kind != "multilabel":
-            return decode_classes(targets, probabilities)
-        chosen: Any = decoding.resolve(rule).decode(probabilities)
-        if targets.is_sparse:
-            return sparse.csr_array(chosen)
-        return chosen.toarray() if hasattr(chosen, "toarray") else chosen
+        return decode_channels(self.decoding, self._targets, probabilities)
 
     def decision_function(self, X: Any) -> Any:
         """Score classes and labels, as scikit-learn's ranking measures ask for.
@@ -135,6 +139,24 @@ class Classifier(ClassifierMixin, Estimator):
         return metrics.multilabel_accuracy_score(truth, predicted, sample_weight=sample_weight)
 
 
+def decode_channels(rule: Any, targets: TargetSchema, probabilities: Any) -> Any:
+    """Choose classes or label sets by the parameter `decoding`.
+
+    Parameters
+    ----------
+    rule : str or Decoder
+    targets : TargetSchema
+    probabilities : ndarray or csr_array of shape (n_rows, n_channels)
+    """
+    is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
+    if is_plain or targets.kind != "multilabel":
+        return decode_classes(targets, probabilities)
+    chosen: Any = decoding.resolve(rule).decode(probabilities)
+    if targets.is_sparse:
+        return sparse.csr_array(chosen)
+    return chosen.toarray() if hasattr(chosen, "toarray") else chosen
+
+
 def _wrong_classes(
     targets: Targets, schema: TargetSchema, predicted: NDArray[Any]
 ) -> NDArray[np.float64]:
@@ -151,3 +173,69 @@ def _wrong_classes(
         rows = np.flatnonzero(codes >= 0)
         wrong[rows, j] = classes.astype(object)[codes[rows]] != columns[rows, j]
     return wrong
+
+
+# The parameter `decoding` -----------------------------------------------------------------------
+
+
+def is_decoding(value: Any) -> bool:
+    """Whether a value can be the parameter `decoding` of a classifier.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With a message of its own, if it is neither "auto" nor a decoder that works without
+        probabilities of held-out rows.
+    """
+    if isinstance(value, str) and value == "auto":
+        return True
+    rule = decoding.resolve(value)
+    if rule.needs_probabilities:
+        raise ValueError(
+            f"decoding must be a rule that needs no held-out rows; got {value!r}. Wrap the "
+            f"classifier: TunedDecoder(classifier, decoding={value!r})."
+        )
+    rule.check_params()
+    return True
+
+
+def decoding_to_json(value: Any) -> Any:
+    """Turn a `decoding` parameter into JSON's types, for model files."""
+    if not isinstance(value, Decoder):
+        return value
+    names = {cls: name for name, cls in decoding.DECODERS.items()}
+    if type(value) not in names:
+        raise TypeError(
+            f"A model file can hold polyleaf's own decoders; got {value!r:.80}. Change it with "
+            "set_params, or pickle the model."
+        )
+    parameters = value.get_params(deep=False)
+    stored = {
+        key: parameter_to_json(f"decoding's {key}", item) for key, item in parameters.items()
+    }
+    return {"decoder": names[type(value)], "parameters": stored}
+
+
+def decoding_from_json(stored: Any) -> Any:
+    """Undo `decoding_to_json`.
+
+    Raises
+    ------
+    ValueError
+        If it is not of that form.
+    """
+    if isinstance(stored, str):
+        return stored
+    if not isinstance(stored, dict) or set(stored) != {"decoder", "parameters"}:
+        raise ValueError(f"Expected a decoder; got {stored!r:.80}.")
+    name, parameters = stored["decoder"], stored["parameters"]
+    if name not in decoding.DECODERS or not isinstance(parameters, dict):
+        raise ValueError(f"Expected a decoder; got {stored!r:.80}.")
+    cls: Any = decoding.DECODERS[name]
+    if set(parameters) != set(cls().get_params(deep=False)):
+        raise ValueError(f"Expected the parameters of {cls.__name__}; got {sorted(parameters)}.")
+    return cls(**parameters)
+
+
+#: How model files hold it.
+STORED_DECODING = Stored(lambda name, value: decoding_to_json(value), decoding_from_json)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from polyleaf import losses
-from polyleaf.estimator.decoding_parameter import decoding_from_json, decoding_to_json, is_decoding
-from polyleaf.estimator.parameter_kinds import (
+from polyleaf.estimator.classifier import STORED_DECODING, is_decoding
+from polyleaf.estimator.parameters import (
+    Parameter,
     is_bool,
     is_dicts_or_none,
     is_int,
@@ -15,7 +16,6 @@ from polyleaf.estimator.parameter_kinds import (
     is_random_state,
     is_real,
 )
-from polyleaf.estimator.parameters import Parameter
 from polyleaf.files.parameters import CLASS_WEIGHT, SEED, Stored
 
 DECODINGS = ("auto", "threshold", "known_label_set", "subset", "f1", "jaccard", "top_k")
@@ -125,7 +125,7 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
         is_decoding,
         "a Decoder or one of " + ", ".join(map(repr, DECODINGS)),
         names=DECODINGS,
-        stored=Stored(lambda name, value: decoding_to_json(value), decoding_from_json),
+        stored=STORED_DECODING,
     ),
     "warm_start": Parameter(
         "bool",

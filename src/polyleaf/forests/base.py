@@ -1,277 +1,234 @@
-"""What all forests have in common: growing, adding trees, inspection, model files."""
+"""What all forests have in common: fitting, predictions, and the rows behind a prediction."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import replace
+import numbers
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import projections
-from polyleaf.data import BinnedData, Targets
-from polyleaf.data.training import TrainingData
-from polyleaf.estimator.parameters import Parameter, count
-from polyleaf.estimator.progress import progress_bar
-from polyleaf.files.parameters import stored_entropy
-from polyleaf.forests.aggregation import weigh_trees
+from polyleaf.data import TrainingData
+from polyleaf.estimator.base import Estimator
+from polyleaf.estimator.parameters import Parameter
 from polyleaf.forests.described_tree import described_tree
-from polyleaf.forests.growing import ForestGrower, ForestSettings, Member
-from polyleaf.forests.joining import JoinedForest
+from polyleaf.forests.fitted import FittedForest
 from polyleaf.forests.members import Members
 from polyleaf.forests.model import Forest
-from polyleaf.forests.out_of_bag import OutOfBag, predict_out_of_bag
-from polyleaf.forests.prediction import ForestPrediction
-from polyleaf.forests.race import Race
+from polyleaf.forests.row_weights import channel_row_weights, row_weights
+from polyleaf.forests.training import train_forest
 from polyleaf.trees.parameters import TREE_PARAMETERS
-from polyleaf.trees.settings import tree_settings
-from polyleaf.trees.single_tree import SingleTree
+from polyleaf.trees.single_tree import FittedTree, SingleTree
 
 
-class ForestEstimator(ForestPrediction):
+class ForestEstimator(Estimator):
     """Base of all forests."""
 
     _declared: ClassVar[dict[str, Parameter]] = TREE_PARAMETERS
-
+    _fitted_type = FittedForest
+    _fitted: FittedForest
     #: Extra trees cut at random.
     _random_cuts = False
     #: What a tree of the forest is as an estimator of its own.
     _member_type: type[SingleTree]
-    projection_: projections.Projection | None
-    max_features_: int | None
 
-    _entropy: list[int]
-    _seen: NDArray[np.bool_]
-    _updated: NDArray[np.bool_]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees.
 
-    # Fitting -----------------------------------------------------------------------------------
-
-    def _fit(
-        self, data: BinnedData, targets: Targets, weights: NDArray[np.float64] | None
-    ) -> None:
-        self._check_combinations()
-        n_threads = self._n_threads()
-        training = TrainingData(
-            features=data.binned(self.max_bins, n_threads),
-            encoded=data.encoded,
-            n_categories=data.schema.n_categories,
-            targets=targets,
-            weights=weights,
-        )
-        old = self._trees_to_keep(data, training)
-        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else self._entropy
-        settings = self._settings(data.shape)
-        settings, members, tried = self._choose(settings, training, entropy, old, n_threads)
-        grower = ForestGrower(training, settings, entropy)
-        per_estimator = grower.n_trees_per_estimator
-        n_old = len(members)
-        if old is not None:
-            self._check_goes_on(per_estimator)
-            n_old = old.n_trees
-        trees = range(n_old, self.n_estimators * per_estimator)
-        with (
-            progress_bar(type(self).__name__, len(trees), self.verbose) as advance,
-            closing(grower.grow(trees, n_threads)) as grown,  # so that no thread outlives this
-        ):
-            forest = self._put_together(old, members, grown, len(trees), advance)
-        weights = weigh_trees(
-            forest, self.aggregation, self._seen, self._updated, training.encoded
-        )
-        self._forest = forest.with_tree_weights(weights)
-        self._entropy = entropy
-        self._trees_per_estimator = per_estimator
-        self._remember(data.schema, targets.schema)
-        self._remember_choice(settings, tried)
-        self._score_out_of_bag(training, n_threads)
-
-    def _check_combinations(self) -> None:
-        name = type(self).__name__
-        if not self.bootstrap:
-            if self.aggregation == "oob":
-                raise ValueError(
-                    f"aggregation='oob' of {name} weighs trees by the rows they were not grown "
-                    "on, and needs bootstrap=True; got bootstrap=False. Use aggregation='total' "
-                    "or 'subspace' with it."
-                )
-            if self.oob_score:
-                raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
-            if self.max_samples is not None:
-                raise ValueError(
-                    f"max_samples of {name} is the size of a bootstrap sample and needs "
-                    f"bootstrap=True; got {self.max_samples} with bootstrap=False."
-                )
-        if _is_auto(self.projection) and self.projection_scope != "tree":
-            raise ValueError(
-                f"projection='auto' of {name} chooses among views that are drawn for every tree; "
-                f"got projection_scope={self.projection_scope!r}. Use 'tree'."
-            )
-        view = None if _is_auto(self.projection) else projections.resolve(self.projection)
-        if self.projection_scope == "node" and isinstance(view, projections.FromTransformer):
-            raise ValueError(
-                f"projection_scope='node' of {name} draws a view of the rows of every node, but "
-                f"{self.projection!r} transforms all rows at once. Use 'tree' or 'forest'."
-            )
-        if self.projection_scope == "node" and self.max_leaf_nodes is not None:
-            raise ValueError(
-                f"projection_scope='node' of {name} grows trees depth-first and cannot be "
-                f"combined with max_leaf_nodes; got {self.max_leaf_nodes}. Use max_depth, or "
-                "projection_scope='tree'."
-            )
-
-    def _settings(self, shape: tuple[int, int]) -> ForestSettings:
-        projection = None if _is_auto(self.projection) else projections.resolve(self.projection)
-        max_samples = None if self.max_samples is None else count(self.max_samples, shape[0])
-        return ForestSettings(
-            tree=tree_settings(self, shape, self._random_cuts, projection),
-            n_estimators=self.n_estimators,
-            bootstrap=bool(self.bootstrap),
-            max_samples=max_samples,
-            projection_scope=self.projection_scope,
-        )
-
-    def _choose(
-        self,
-        settings: ForestSettings,
-        training: TrainingData,
-        entropy: list[int],
-        old: Forest | None,
-        n_threads: int,
-    ) -> tuple[ForestSettings, list[Member], list[dict[str, Any]] | None]:
-        """Choose the view and the number of features, if that is wanted.
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Numbers, or classes and labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
 
         Returns
         -------
-        settings : ForestSettings
-        members : list of Member
-            Trees of that choice that are there already.
-        tried : list of dict or None
-            What was tried; None if nothing was to be chosen.
+        self
         """
-        if not _is_auto(self.projection):
-            return settings, [], None
-        members: list[Member] = []
-        if old is not None:
-            if not hasattr(self, "auto_results_"):
-                raise ValueError(
-                    "warm_start=True goes on with the view that the trees before were grown on; "
-                    "got projection='auto', which chooses one. Use the projection of the first "
-                    "fit, or warm_start=False to start anew."
+        return self._fit(X, y, sample_weight)
+
+    def _train(self, data: TrainingData) -> FittedForest:
+        old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
+        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
+        return train_forest(self, data, entropy, old, self._n_threads())
+
+    @property
+    def _forest(self) -> Forest:
+        return self._fitted.forest
+
+    @property
+    def projection_(self) -> projections.Projection | None:
+        """The view that was used."""
+        check_is_fitted(self)
+        return self._fitted.projection
+
+    @property
+    def max_features_(self) -> int | None:
+        """The number of features that were tried at each node."""
+        check_is_fitted(self)
+        return self._fitted.max_features
+
+    @property
+    def auto_results_(self) -> list[dict[str, Any]]:
+        """What ``projection='auto'`` tried; only with it."""
+        return self._if_there("auto_results", "projection='auto'")  # type: ignore[no-any-return]
+
+    @property
+    def oob_score_(self) -> float:
+        """Score of the out-of-bag predictions; only with ``oob_score``."""
+        return float(self._if_there("oob_score", "oob_score"))
+
+    def _if_there(self, name: str, cause: str) -> Any:
+        check_is_fitted(self)
+        found = getattr(self._fitted, name)
+        if found is None:
+            raise AttributeError(f"This {type(self).__name__} was fitted without {cause}.")
+        return found
+
+    # Prediction --------------------------------------------------------------------------------
+
+    def _predict_channels(self, X: Any) -> Any:
+        encoded = self._encode(X)
+        return self._forest.predict(encoded, self._n_threads())
+
+    def _staged_channels(self, X: Any) -> Iterator[Any]:
+        """Predict by the first estimator, the first two, and so on."""
+        leaves = self._leaves_of(X)
+        forest, n_threads = self._forest, self._n_threads()
+        n_channels = forest.outputs.n_channels
+        weights = forest.tree_weights
+        if weights is None:
+            weights = np.ones((forest.n_trees, 1))
+        sums: Any = 0.0
+        totals = np.zeros(weights.shape[1])
+        # What no tree so far was to predict, all predict that have seen a row of it.
+        plain: Any = 0.0
+        is_able = forest.root_weights > 0
+        n_able = np.zeros(n_channels)
+        for t in range(forest.n_trees):
+            alone = forest.predict_leaves(
+                leaves[:, t : t + 1], np.ones((1, n_channels)), slice(t, t + 1), n_threads
+            )
+            scaled = (
+                alone * weights[t]
+                if isinstance(alone, np.ndarray)
+                else alone.multiply(weights[t]).tocsr()
+            )
+            sums, totals = sums + scaled, totals + weights[t]
+            plain, n_able = plain + alone, n_able + is_able[t]
+            if (t + 1) % self._fitted.trees_per_estimator:
+                continue
+            covered = np.where(totals > 0, totals, 1.0)
+            if isinstance(alone, np.ndarray):
+                average = np.where(n_able > 0, plain / np.maximum(n_able, 1), np.nan)
+                yield np.where(totals > 0, sums / covered, average)
+            else:
+                yield (
+                    sums.multiply(1.0 / covered).tocsr()
+                    + plain.multiply((totals <= 0) / (t + 1)).tocsr()
                 )
-            chosen, tried = (self.projection_, self.max_features_), self.auto_results_
-        else:
-            with progress_bar("choosing a view", 0, self.verbose) as advance:
-                race = Race(training, settings, entropy, n_threads, advance)
-                winner = race.run()
-            tried = [candidate.describe() for candidate in race.tried]
-            chosen = winner.projection, winner.max_features
-            members = winner.members if settings.bootstrap else []
-        tree = replace(settings.tree, projection=chosen[0], max_features=chosen[1])
-        return replace(settings, tree=tree), members, tried
 
-    def _remember_choice(
-        self, settings: ForestSettings, tried: list[dict[str, Any]] | None
-    ) -> None:
-        self.projection_ = settings.tree.projection
-        self.max_features_ = settings.tree.max_features
-        if tried is not None:
-            self.auto_results_ = tried
-        elif hasattr(self, "auto_results_"):
-            del self.auto_results_
+    def _leaves_of(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, counted over all trees."""
+        encoded = self._encode(X)
+        return self._forest.leaves_of(encoded, self._n_threads())
 
-    def _trees_to_keep(self, data: BinnedData, training: TrainingData) -> Forest | None:
-        """Give the trees to go on from, if there are any and that is wanted."""
-        if not (self.warm_start and hasattr(self, "_forest")):
-            return None
-        old: Forest = self._forest
-        same = (
-            data.schema.to_json() == self._features.to_json()
-            and training.targets.schema.to_json() == self._targets.to_json()
-            and training.targets.equals(old.outputs)
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, n_trees), int32
+            Nodes of each tree, numbered in preorder.
+        """
+        encoded = self._encode(X)
+        return self._forest.nodes_of(encoded, self._n_threads())
+
+    def predict_weights(self, X: Any, output: int | str | None = None) -> Any:
+        """Tell how much each training row counts in the prediction of each row.
+
+        A forest predicts a weighted average of training outputs: ``predict_weights(X) @ Y`` is
+        ``predict(X)`` (or the probabilities) where all outputs share their weights. They do not
+        under subspace or out-of-bag aggregation, with unobserved targets or with weights of
+        shape (n, d): then ask for one output.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        output : int or str, optional
+            Position or name of an output. By default the weights that all outputs share, or
+            would share if all trees and all targets counted for each.
+
+        Returns
+        -------
+        csr_array of shape (n, n_train)
+            Rows add up to 1 (to 0 for an output that was never observed).
+        """
+        leaves = self._leaves_of(X)
+        if output is None:
+            return row_weights(self._forest, leaves)
+        channel = int(self._targets.channel_offsets[self._output_position(output)])
+        return channel_row_weights(self._forest, leaves, channel)
+
+    def _output_position(self, output: int | str) -> int:
+        names = list(self.output_names_)
+        if isinstance(output, str):
+            if output in names:
+                return names.index(output)
+        elif isinstance(output, numbers.Integral) and -len(names) <= output < len(names):
+            return int(output) % len(names)
+        raise ValueError(
+            f"output must be one of the {len(names)} outputs, by position or by name; got "
+            f"{output!r}."
         )
-        if not same:
-            raise ValueError(
-                "warm_start=True adds trees grown on the same rows, y and weights as before; got "
-                "another y, other weights or other features. Use warm_start=False to start anew."
-            )
-        return old
 
-    def _check_goes_on(self, per_estimator: int) -> None:
-        """Raise a ValueError unless trees can be added to those there are."""
-        if per_estimator != self._trees_per_estimator:
-            raise ValueError(
-                f"warm_start=True adds estimators of {self._trees_per_estimator} trees, as those "
-                f"before; got projection={self.projection!r}, which needs {per_estimator} trees "
-                "for each. Use warm_start=False to start anew."
-            )
-        n_old = self._forest.n_trees // per_estimator
-        if self.n_estimators < n_old:
-            raise ValueError(
-                f"n_estimators must be at least {n_old}, the number of trees that are there, if "
-                f"warm_start=True; got {self.n_estimators}."
-            )
+    def sample_predictions(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
+        """Draw from the joint distribution of the outputs that the forest predicts.
 
-    def _put_together(
-        self,
-        old: Forest | None,
-        members: list[Member],
-        grown: Iterable[Member],
-        n_grown: int,
-        advance: Callable[[], None],
-    ) -> Forest:
-        """Join old trees, those that are there already, and new ones as they come."""
-        n_old = 0 if old is None else old.structure.n_trees
-        joined = JoinedForest(n_old + len(members) + n_grown)
-        seen, updated = [], []
-        if old is not None:
-            joined.add(old)
-            seen.append(self._seen)
-            updated.append(self._updated)
+        A draw is the whole output of one training row, chosen by `predict_weights`, so that
+        outputs keep their dependence. Unobserved entries of that row stay NaN, or None among
+        classes that are no numbers. Where outputs do not share their weights (subspace or
+        out-of-bag aggregation, round robin, unobserved targets), a row is drawn by those that
+        all trees together give it, and the mean of many draws is not `predict`.
 
-        def add(member: Member) -> None:
-            joined.add(member.forest)
-            seen.append(member.seen)
-            updated.append(member.updated)
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        n_draws : int, default=1
+        random_state : int, RandomState, Generator or None
+            None: that of the forest.
 
-        for member in members:
-            add(member)
-        for member in grown:
-            add(member)
-            advance()
-        self._seen, self._updated = np.vstack(seen), np.vstack(updated)
-        return joined.finish()
+        Returns
+        -------
+        ndarray of shape (n_draws, n, d), or list of n_draws csr_arrays of shape (n, d)
+            In the form in which `predict` gives the outputs; a list if Y was sparse.
+        """
+        if not isinstance(n_draws, numbers.Integral) or n_draws < 1:
+            raise ValueError(f"n_draws must be an integer >= 1; got {n_draws!r}.")
+        weights = self.predict_weights(X)
+        rng = self._rng(random_state)
+        # One uniform number per draw, searched in the running total of its row's weights.
+        totals = np.concatenate([[0.0], np.cumsum(weights.data)])
+        start, end = totals[weights.indptr[:-1]], totals[weights.indptr[1:]]
+        drawn = start + rng.random((int(n_draws), start.size)) * (end - start)
+        at = np.searchsorted(totals, drawn, side="right") - 1
+        at = np.clip(at, weights.indptr[:-1], weights.indptr[1:] - 1)
+        rows = weights.indices[at]
+        return self._training_outputs(rows)
 
-    def _score_out_of_bag(self, training: TrainingData, n_threads: int) -> None:
-        for name in ("oob_score_", "oob_prediction_", "oob_decision_function_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if self.oob_score:
-            predicted = predict_out_of_bag(self._forest, training.encoded, n_threads)
-            self._remember_out_of_bag(predicted, training.targets)
-
-    def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
+    def _training_outputs(self, rows: NDArray[np.int32]) -> Any:
+        """Give the outputs of training rows, of shape (n_draws, n), as `predict` would."""
         raise NotImplementedError
-
-    def _out_of_bag_score(self, default: Callable[..., float], truth: Any, guess: Any) -> float:
-        """Score the rows that are given, if there are any."""
-        if not truth.shape[0]:
-            warnings.warn(
-                f"oob_score_ of {type(self).__name__} is NaN: a row is scored if trees that were "
-                "not grown on it saw all of its outputs; there is none. Use more trees, or "
-                "oob_score=False.",
-                UserWarning,
-                stacklevel=6,
-            )
-            return float("nan")
-        score = self.oob_score if callable(self.oob_score) else default
-        return float(score(truth, guess))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_forest")
 
     # Inspection --------------------------------------------------------------------------------
 
@@ -319,74 +276,11 @@ class ForestEstimator(ForestPrediction):
             if name in self._member_type._get_param_names()
         }
         member = self._member_type(**shared, splitter="random" if self._random_cuts else "best")
-        member._remember(self._features, self._targets)
-        member._remember_tree(
-            self._forest.tree(t), describe=partial(described_tree, self._forest, t)
+        forest = self._forest
+        member._fitted = FittedTree(
+            self._features,
+            self._targets,
+            forest.tree(t),
+            describe=partial(described_tree, forest, t),
         )
         return member
-
-    # Model files -------------------------------------------------------------------------------
-
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        metadata = self._metadata()
-        metadata["entropy"] = self._entropy
-        if _is_auto(self.projection):
-            metadata["auto_results_"] = self.auto_results_
-            metadata["max_features_"] = self.max_features_
-            metadata["projection_"] = (
-                None if self.projection_ is None else projections.to_json(self.projection_)
-            )
-        metadata["trees_per_estimator"] = self._trees_per_estimator
-        if hasattr(self, "oob_score_"):
-            is_number = np.isfinite(self.oob_score_)  # JSON has no NaN
-            metadata["oob_score_"] = float(self.oob_score_) if is_number else None
-        arrays = self._forest.to_arrays()
-        for name in ("seen", "updated"):
-            arrays[f"tree_{name}_bits"] = np.packbits(getattr(self, f"_{name}"))
-        return arrays, metadata
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        forest = Forest.from_arrays(arrays)
-        estimator = cls._from_metadata(
-            metadata, forest.structure.n_features, forest.outputs.n_channels
-        )
-        if not np.array_equal(forest.structure.n_categories, estimator._features.n_categories):
-            raise ValueError("the trees and the features disagree about categories.")
-        if forest.outputs.is_sparse != estimator._targets.is_sparse:
-            raise ValueError("the leaves and the outputs disagree about whether y was sparse.")
-        estimator._forest = forest
-        estimator._entropy = stored_entropy(metadata["entropy"])
-        estimator._restore_choice(metadata)
-        per_estimator = int(metadata["trees_per_estimator"])
-        if per_estimator < 1 or forest.n_trees % per_estimator:
-            raise ValueError(f"Expected {forest.n_trees} trees to be a multiple of those per one.")
-        estimator._trees_per_estimator = per_estimator
-        if "oob_score_" in metadata:
-            score = metadata["oob_score_"]
-            estimator.oob_score_ = float("nan") if score is None else float(score)
-        shape = (forest.n_trees, forest.outputs.n_channels)
-        for name in ("seen", "updated"):
-            bits = arrays.get(f"tree_{name}_bits")
-            if bits is None or bits.dtype != np.uint8 or bits.size != -(-shape[0] * shape[1] // 8):
-                raise ValueError(f"Expected a bit per tree and channel that was {name}.")
-            mask = np.unpackbits(bits, count=shape[0] * shape[1]).reshape(shape)
-            setattr(estimator, f"_{name}", mask.astype(np.bool_))
-        return estimator
-
-    def _restore_choice(self, metadata: dict[str, Any]) -> None:
-        if not _is_auto(self.projection):
-            shape = self._forest.outputs.n_rows, self._features.n_features
-            tree = self._settings(shape).tree
-            self.projection_, self.max_features_ = tree.projection, tree.max_features
-            return
-        stored = metadata["projection_"]
-        self.projection_ = None if stored is None else projections.from_json(stored)
-        self.max_features_ = int(metadata["max_features_"])
-        if not 1 <= self.max_features_ <= self._features.n_features:
-            raise ValueError(f"Expected a number of features; got {self.max_features_}.")
-        self.auto_results_ = list(metadata["auto_results_"])
-
-
-def _is_auto(projection: Any) -> bool:
-    return isinstance(projection, str) and projection == "auto"

@@ -13,15 +13,14 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import Targets, decode_classes, split_probabilities
-from polyleaf.estimator.fitting import FitsClasses
-from polyleaf.estimator.log_probabilities import LogProbabilities
+from polyleaf.estimator.classifier import Classifier, decode_channels
 from polyleaf.estimator.parameters import defaults, documented
 from polyleaf.forests.base import ForestEstimator
-from polyleaf.forests.out_of_bag import OutOfBag
+from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
 from polyleaf.trees.estimators import TreeClassifier
 
 
-class ForestClassifier(LogProbabilities, FitsClasses, ForestEstimator):
+class ForestClassifier(ForestEstimator, Classifier):
     """Base of the forests for classes and labels."""
 
     _member_type = TreeClassifier
@@ -51,27 +50,7 @@ class ForestClassifier(LogProbabilities, FitsClasses, ForestEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.projection = projection
-        self.projection_scope = projection_scope
-        self.aggregation = aggregation
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.class_weight = class_weight
-        self.oob_score = oob_score
-        self.decoding = decoding
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     def predict(self, X: Any) -> Any:
         """Predict classes or labels.
@@ -174,15 +153,21 @@ class ForestClassifier(LogProbabilities, FitsClasses, ForestEstimator):
             return np.where(known, draws, np.nan)
         return np.where(known, draws.astype(object), None)
 
-    def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
-        self.oob_decision_function_ = split_probabilities(self._targets, predicted.values)
+    def _out_of_bag(self, predicted: OutOfBag, targets: Targets) -> tuple[Any, float]:
+        schema = targets.schema
         rows = np.flatnonzero(predicted.scorable_rows(targets.observed))
-        guess = self._decode_channels(_known(predicted.values[rows]))
-        truth = decode_classes(self._targets, targets.values[rows])
+        guess = decode_channels(self.decoding, schema, _known(predicted.values[rows]))
+        truth = decode_classes(schema, targets.values[rows])
         observed = None
         if targets.observed is not None:
-            observed = targets.observed[rows][:, targets.schema.channel_offsets[:-1]]
-        self.oob_score_ = self._out_of_bag_score(partial(_accuracy, observed), truth, guess)
+            observed = targets.observed[rows][:, schema.channel_offsets[:-1]]
+        score = out_of_bag_score(self, partial(_accuracy, observed), truth, guess)
+        return split_probabilities(schema, predicted.values), score
+
+    @property
+    def oob_decision_function_(self) -> Any:
+        """Probabilities of training rows by trees that did not see them; with ``oob_score``."""
+        return self._if_there("oob_prediction", "oob_score")
 
 
 def _accuracy(observed: NDArray[np.bool_] | None, truth: Any, guess: Any) -> float:

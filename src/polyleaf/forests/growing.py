@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.estimator.threads import in_threads
+from polyleaf.estimator.running import in_threads
 from polyleaf.forests.model import Forest
 from polyleaf.forests.node_views import NodeViews
 from polyleaf.projections import Projection, ProjectionContext, View
@@ -164,7 +164,7 @@ class ForestGrower:
             view = self._forest_view if shared else self._draw(t, rng)
             means = None if self._projection is None else self.context.channel_means
             channels = make_channels(
-                self.data, self.scaling, view, self._scaled_values, counts, means
+                self.data.targets, self.scaling, view, self._scaled_values, counts, means
             )
             grown = grow_splits(self.data, channels, params, rows)
             seen = view.seen

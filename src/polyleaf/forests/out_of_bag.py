@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,3 +144,18 @@ def _squared_errors(
     by_entry = np.where(known, by_entry, 0.0)
     errors = np.where(known, predicted - outputs.values[rows], 0.0)
     return (by_entry * errors**2).sum(axis=0), by_entry.sum(axis=0)
+
+
+def out_of_bag_score(forest: Any, default: Callable[..., float], truth: Any, guess: Any) -> float:
+    """Score the rows that are given, by the forest's `oob_score` or as usual; NaN without any."""
+    if not truth.shape[0]:
+        warnings.warn(
+            f"oob_score_ of {type(forest).__name__} is NaN: a row is scored if trees that were "
+            "not grown on it saw all of its outputs; there is none. Use more trees, or "
+            "oob_score=False.",
+            UserWarning,
+            stacklevel=6,
+        )
+        return float("nan")
+    score = forest.oob_score if callable(forest.oob_score) else default
+    return float(score(truth, guess))

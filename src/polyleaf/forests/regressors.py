@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data import Targets
-from polyleaf.estimator.fitting import FitsNumbers
 from polyleaf.estimator.parameters import defaults, documented
+from polyleaf.estimator.regressor import Regressor
 from polyleaf.forests.base import ForestEstimator
-from polyleaf.forests.out_of_bag import OutOfBag
+from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
 from polyleaf.forests.quantiles import forest_quantiles
 from polyleaf.metrics import macro_r2_score
 from polyleaf.trees.estimators import TreeRegressor
 
 
-class ForestRegressor(FitsNumbers, ForestEstimator):
+class ForestRegressor(ForestEstimator, Regressor):
     """Base of the forests for numbers."""
 
     _member_type = TreeRegressor
@@ -47,26 +47,7 @@ class ForestRegressor(FitsNumbers, ForestEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.projection = projection
-        self.projection_scope = projection_scope
-        self.aggregation = aggregation
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.normalize_outputs = normalize_outputs
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     def _shaped(self, values: Any) -> Any:
         return values[..., 0] if self._targets.is_1d else values
@@ -139,18 +120,22 @@ class ForestRegressor(FitsNumbers, ForestEstimator):
             values = np.where(outputs.observed[rows], values, np.nan)
         return self._shaped(values)
 
-    def _remember_out_of_bag(self, predicted: OutOfBag, targets: Targets) -> None:
-        self.oob_prediction_ = self._shaped(predicted.values)
+    def _out_of_bag(self, predicted: OutOfBag, targets: Targets) -> tuple[Any, float]:
         scored = predicted.scorable_rows(targets.observed)
         truth: Any = targets.values[scored]
         guess: Any = predicted.values[scored]
-        if self._forest.outputs.is_sparse and callable(self.oob_score):
+        if targets.is_sparse and callable(self.oob_score):
             truth, guess = truth.toarray(), guess.toarray()
         elif targets.observed is not None:
             truth = np.where(targets.observed[scored], truth, np.nan)
-        self.oob_score_ = self._out_of_bag_score(
-            macro_r2_score, self._shaped(truth), self._shaped(guess)
-        )
+        first = 0 if targets.schema.is_1d else slice(None)
+        score = out_of_bag_score(self, macro_r2_score, truth[..., first], guess[..., first])
+        return predicted.values[..., first], score
+
+    @property
+    def oob_prediction_(self) -> Any:
+        """Predictions of the training rows by trees that did not see them; with ``oob_score``."""
+        return self._if_there("oob_prediction", "oob_score")
 
 
 @documented

@@ -26,7 +26,7 @@ from polyleaf.data import (
     split_probabilities,
 )
 from polyleaf.estimator.base import MultiOutputEstimator
-from polyleaf.estimator.decoding_parameter import LabelDecoding
+from polyleaf.estimator.classifier import LabelDecoding
 from polyleaf.estimator.parameters import Parameter, check_parameters
 from polyleaf.estimator.scores import ScoresClasses
 from polyleaf.files.arrays import expect_array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polyleaf.estimator.parameter_kinds import is_int, is_one_of, is_real
-from polyleaf.estimator.parameters import Parameter
+from polyleaf.estimator.parameters import Parameter, is_int, is_one_of, is_real
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS
 from polyleaf.files.parameters import Stored
 from polyleaf.graphs.generators.registry import parameter_from_json, parameter_to_json, resolve

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from polyleaf import _core
-from polyleaf.estimator.progress import progress_bar
-from polyleaf.estimator.threads import in_threads
+from polyleaf.estimator.running import in_threads, progress_bar
 from polyleaf.graphs import GraphContext, GraphGenerator, draw_edges
 from polyleaf.graphs.aggregation import Consensus, make_aggregation
 from polyleaf.graphs.calibration import channel_scores, fit_slopes

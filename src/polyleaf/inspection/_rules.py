@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from polyleaf.estimator.parameter_kinds import is_int
+from polyleaf.estimator.parameters import is_int
 from polyleaf.rules.classifier import RuleClassifier
 from polyleaf.rules.model import MOST_DIGITS
 from polyleaf.rules.reader import RuleReader

@@ -13,7 +13,7 @@ from polyleaf.data import BinnedData, Targets
 from polyleaf.data.training import TrainingData
 from polyleaf.estimator.base import MultiOutputEstimator
 from polyleaf.estimator.parameters import count, feature_count
-from polyleaf.estimator.progress import progress_bar
+from polyleaf.estimator.running import progress_bar
 from polyleaf.files.arrays import expect_array
 from polyleaf.rules.finishing import finish_rules
 from polyleaf.rules.learner import RuleLearner, RuleSettings

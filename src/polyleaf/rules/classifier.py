@@ -20,8 +20,7 @@ from polyleaf.data import (
     split_probabilities,
 )
 from polyleaf.estimator.log_probabilities import LogProbabilities
-from polyleaf.estimator.parameter_kinds import is_int
-from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented
+from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented, is_int
 from polyleaf.estimator.scores import ScoresClasses
 from polyleaf.files.arrays import expect_array
 from polyleaf.rules.base import RuleEstimator

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from polyleaf import losses as boosting_losses
-from polyleaf.estimator.parameter_kinds import (
+from polyleaf.estimator.parameters import (
+    Parameter,
     count_or_fraction,
     is_bool,
     is_int,
     is_one_of,
     is_real,
 )
-from polyleaf.estimator.parameters import Parameter
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS, STORED_LOSS
 
 RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {

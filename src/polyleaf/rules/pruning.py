@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.estimator.parameter_kinds import is_int, is_real
+from polyleaf.estimator.parameters import is_int, is_real
 from polyleaf.rules.loss_base import RuleLoss, RuleTargets
 
 #: Rules whose heads are multiplied with slopes at once.

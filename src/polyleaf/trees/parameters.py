@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from polyleaf import projections
-from polyleaf.estimator.parameter_kinds import (
+from polyleaf.estimator.parameters import (
+    Parameter,
     count_or_fraction,
     is_bool,
     is_int,
     is_projection,
     is_real,
 )
-from polyleaf.estimator.parameters import Parameter
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS
 from polyleaf.files.parameters import Stored
 

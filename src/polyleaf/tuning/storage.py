@@ -16,7 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 from polyleaf import decoding, metrics
 from polyleaf._registry import ESTIMATORS
 from polyleaf.decoding import Decoder, LabelCalibrator
-from polyleaf.estimator.decoding_parameter import decoding_from_json, decoding_to_json
+from polyleaf.estimator.classifier import decoding_from_json, decoding_to_json
 from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
 from polyleaf.files.parameters import parameter_to_json
 from polyleaf.tuning.tuned_decoder import TunedDecoder, is_of_metric

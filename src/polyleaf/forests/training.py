@@ -1,0 +1,203 @@
+"""Train a forest: choose a view if asked to, grow the trees, put them together, weigh them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyleaf import projections
+from polyleaf.estimator.parameters import count
+from polyleaf.estimator.running import progress_bar
+from polyleaf.forests.aggregation import weigh_trees
+from polyleaf.forests.fitted import FittedForest, is_auto
+from polyleaf.forests.growing import ForestGrower, ForestSettings, Member
+from polyleaf.forests.joining import JoinedForest
+from polyleaf.forests.out_of_bag import predict_out_of_bag
+from polyleaf.forests.race import Race
+from polyleaf.trees.settings import tree_settings
+
+if TYPE_CHECKING:
+    from polyleaf.data import TrainingData
+
+
+def train_forest(
+    forest: Any, data: TrainingData, entropy: list[int], old: FittedForest | None, n_threads: int
+) -> FittedForest:
+    """Grow the trees that the parameters of an estimator ask for.
+
+    Parameters
+    ----------
+    forest : ForestEstimator
+        Its parameters are read; nothing of it is changed.
+    data : TrainingData
+    entropy : list of int
+        The seed.
+    old : FittedForest or None
+        The trees to go on from.
+    n_threads : int
+    """
+    check_combinations(forest)
+    if old is not None:
+        _check_same_data(old, data)
+    settings, members, tried = _choose(forest, data, entropy, old, n_threads)
+    grower = ForestGrower(data, settings, entropy)
+    per_estimator = grower.n_trees_per_estimator
+    if old is not None:
+        _check_goes_on(forest, old, per_estimator)
+        members = [Member(old.forest, old.seen, old.updated, 0)]
+    n_old = sum(member.forest.n_trees for member in members)
+    numbers = range(n_old, forest.n_estimators * per_estimator)
+    joined, seen, updated = JoinedForest(n_old + len(numbers)), [], []
+
+    def add(member: Member) -> None:
+        joined.add(member.forest)
+        seen.append(member.seen)
+        updated.append(member.updated)
+
+    with (
+        progress_bar(type(forest).__name__, len(numbers), forest.verbose) as advance,
+        closing(grower.grow(numbers, n_threads)) as grown,  # so that no thread outlives this
+    ):
+        for member in members:
+            add(member)
+        for member in grown:
+            add(member)
+            advance()
+    trees = joined.finish()
+    masks = np.vstack(seen), np.vstack(updated)
+    weights = weigh_trees(trees, forest.aggregation, *masks, data.encoded)
+    trees = trees.with_tree_weights(weights)
+    fitted = FittedForest(
+        data.schema,
+        data.targets.schema,
+        trees,
+        *masks,
+        entropy,
+        per_estimator,
+        settings.tree.projection,
+        settings.tree.max_features,
+        tried,
+    )
+    if not forest.oob_score:
+        return fitted
+    predicted = predict_out_of_bag(trees, data.encoded, n_threads)
+    prediction, score = forest._out_of_bag(predicted, data.targets)
+    return replace(fitted, oob_prediction=prediction, oob_score=score)
+
+
+def check_combinations(forest: Any) -> None:
+    """Raise a ValueError if parameters do not go together."""
+    name = type(forest).__name__
+    if not forest.bootstrap:
+        if forest.aggregation == "oob":
+            raise ValueError(
+                f"aggregation='oob' of {name} weighs trees by the rows they were not grown "
+                "on, and needs bootstrap=True; got bootstrap=False. Use aggregation='total' "
+                "or 'subspace' with it."
+            )
+        if forest.oob_score:
+            raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
+        if forest.max_samples is not None:
+            raise ValueError(
+                f"max_samples of {name} is the size of a bootstrap sample and needs "
+                f"bootstrap=True; got {forest.max_samples} with bootstrap=False."
+            )
+    if is_auto(forest.projection) and forest.projection_scope != "tree":
+        raise ValueError(
+            f"projection='auto' of {name} chooses among views that are drawn for every tree; "
+            f"got projection_scope={forest.projection_scope!r}. Use 'tree'."
+        )
+    view = None if is_auto(forest.projection) else projections.resolve(forest.projection)
+    if forest.projection_scope == "node" and isinstance(view, projections.FromTransformer):
+        raise ValueError(
+            f"projection_scope='node' of {name} draws a view of the rows of every node, but "
+            f"{forest.projection!r} transforms all rows at once. Use 'tree' or 'forest'."
+        )
+    if forest.projection_scope == "node" and forest.max_leaf_nodes is not None:
+        raise ValueError(
+            f"projection_scope='node' of {name} grows trees depth-first and cannot be "
+            f"combined with max_leaf_nodes; got {forest.max_leaf_nodes}. Use max_depth, or "
+            "projection_scope='tree'."
+        )
+
+
+def forest_settings(forest: Any, shape: tuple[int, int]) -> ForestSettings:
+    """Translate the parameters of a forest for data of a shape."""
+    view = None if is_auto(forest.projection) else projections.resolve(forest.projection)
+    max_samples = None if forest.max_samples is None else count(forest.max_samples, shape[0])
+    return ForestSettings(
+        tree=tree_settings(forest, shape, forest._random_cuts, view),
+        n_estimators=forest.n_estimators,
+        bootstrap=bool(forest.bootstrap),
+        max_samples=max_samples,
+        projection_scope=forest.projection_scope,
+    )
+
+
+def _choose(
+    forest: Any, data: TrainingData, entropy: list[int], old: FittedForest | None, n_threads: int
+) -> tuple[ForestSettings, list[Member], list[dict[str, Any]] | None]:
+    """Choose the view and the number of features, if that is wanted.
+
+    Returns
+    -------
+    settings : ForestSettings
+    members : list of Member
+        Trees of that choice that are there already.
+    tried : list of dict or None
+        What was tried; None if nothing was to be chosen.
+    """
+    settings = forest_settings(forest, data.encoded.shape)
+    if not is_auto(forest.projection):
+        return settings, [], None
+    members: list[Member] = []
+    if old is not None:
+        if old.auto_results is None:
+            raise ValueError(
+                "warm_start=True goes on with the view that the trees before were grown on; "
+                "got projection='auto', which chooses one. Use the projection of the first "
+                "fit, or warm_start=False to start again."
+            )
+        view, max_features, tried = old.projection, old.max_features, old.auto_results
+    else:
+        with progress_bar("choosing a view", 0, forest.verbose) as advance:
+            race = Race(data, settings, entropy, n_threads, advance)
+            winner = race.run()
+        tried = [candidate.describe() for candidate in race.tried]
+        view, max_features = winner.projection, winner.max_features
+        members = winner.members if settings.bootstrap else []
+    tree = replace(settings.tree, projection=view, max_features=max_features)
+    return replace(settings, tree=tree), members, tried
+
+
+def _check_same_data(old: FittedForest, data: TrainingData) -> None:
+    """Raise a ValueError unless the data are those that the trees were grown on."""
+    same = (
+        data.schema.to_json() == old.features.to_json()
+        and data.targets.schema.to_json() == old.targets.to_json()
+        and data.targets.equals(old.forest.outputs)
+    )
+    if not same:
+        raise ValueError(
+            "warm_start=True adds trees grown on the same rows, y and weights as before; got "
+            "another y, other weights or other features. Use warm_start=False to start again."
+        )
+
+
+def _check_goes_on(forest: Any, old: FittedForest, per_estimator: int) -> None:
+    """Raise a ValueError unless trees can be added to those there are."""
+    if per_estimator != old.trees_per_estimator:
+        raise ValueError(
+            f"warm_start=True adds estimators of {old.trees_per_estimator} trees, as those "
+            f"before; got projection={forest.projection!r}, which needs {per_estimator} trees "
+            "for each. Use warm_start=False to start again."
+        )
+    n_old = old.forest.n_trees // per_estimator
+    if forest.n_estimators < n_old:
+        raise ValueError(
+            f"n_estimators must be at least {n_old}, the number of trees that are there, if "
+            f"warm_start=True; got {forest.n_estimators}."
+        )
