@@ -10,8 +10,8 @@ from polyleaf import (
     RandomForestRegressor,
     projections,
 )
-from polyleaf.forests.aggregation import weigh_trees
 from polyleaf.forests.out_of_bag import is_out_of_bag, predict_out_of_bag, tree_errors
+from polyleaf.forests.training import weigh_trees
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(80, 4))
@@ -54,11 +54,11 @@ def by_tree(forest, features=X):
 @pytest.mark.parametrize("problem", ["dense", "sparse", "weighted"])
 def test_subspace_averaging_is_the_mean_over_the_trees_that_saw_the_output(problem):
     forest = fit(problem)
-    assert forest._seen[0].all()
-    assert (forest._seen[1:].sum(axis=1) == 2).all()
+    assert forest._fitted.seen[0].all()
+    assert (forest._fitted.seen[1:].sum(axis=1) == 2).all()
     predicted, alone = dense(forest.predict(X)), by_tree(forest)
     for j in range(5):
-        expected = alone[forest._seen[:, j], :, j].mean(axis=0)
+        expected = alone[forest._fitted.seen[:, j], :, j].mean(axis=0)
         np.testing.assert_allclose(predicted[:, j], expected, atol=1e-9)
 
 
@@ -70,17 +70,17 @@ def test_total_averaging_is_the_mean_over_all_trees(problem):
 
 def test_an_output_counts_as_seen_where_the_column_of_a_projection_is_not_zero():
     forest = fit(projection=projections.SparseRademacher(1))
-    assert 0 < forest._seen.mean() < 1
+    assert 0 < forest._fitted.seen.mean() < 1
     predicted, alone = forest.predict(X), by_tree(forest)
     for j in range(5):
-        seen = forest._seen[:, j] if forest._seen[:, j].any() else np.ones(12, bool)
+        seen = forest._fitted.seen[:, j] if forest._fitted.seen[:, j].any() else np.ones(12, bool)
         np.testing.assert_allclose(predicted[:, j], alone[seen, :, j].mean(axis=0), atol=1e-9)
 
 
 def test_the_first_tree_sees_all_outputs_unless_told_otherwise():
-    assert fit()._seen[0].all()
+    assert fit()._fitted.seen[0].all()
     drawn = fit(projection=projections.Subsample(2, first_sees_all=False))
-    assert drawn._seen[0].sum() == 2
+    assert drawn._fitted.seen[0].sum() == 2
 
 
 GAPS = {
@@ -220,7 +220,7 @@ def test_rows_out_of_bag_are_those_that_the_seed_did_not_draw():
     forest = fit(max_samples=30)
     outside = is_out_of_bag(forest._forest)
     for t in range(12):
-        drawn = np.random.default_rng([*forest._entropy, t]).integers(80, size=30)
+        drawn = np.random.default_rng([*forest._fitted.entropy, t]).integers(80, size=30)
         assert np.array_equal(np.flatnonzero(~outside[:, t]), np.unique(drawn))
         counts = list(forest._forest.in_bag_counts())[t]
         assert np.array_equal(counts, np.bincount(drawn, minlength=80))

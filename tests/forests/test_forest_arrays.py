@@ -9,9 +9,8 @@ from scipy import sparse
 
 from polyleaf import BaggedTreesRegressor, ExtraTreesRegressor, RandomForestRegressor
 from polyleaf.forests import model as forest_module
-from polyleaf.forests.joining import JoinedForest
-from polyleaf.forests.model import Forest
-from polyleaf.trees.joining import JoinedArray
+from polyleaf.forests.model import Forest, JoinedForest
+from polyleaf.trees.structure import JoinedArray
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

@@ -123,7 +123,8 @@ def test_members_are_described_when_that_is_asked_for():
     member = model.estimators_[1]
     assert member._trees.structure.gain.size == 0
     assert member.feature_importances_.sum() == pytest.approx(1.0)
-    assert member._trees.structure.gain.size == member._trees.structure.n_nodes
+    described = member._fitted.described.structure
+    assert described.gain.size == described.n_nodes == member._trees.structure.n_nodes
 
 
 def test_out_of_bag_accuracy_counts_what_was_observed():

@@ -288,7 +288,7 @@ def test_a_failed_fit_leaves_the_fitted_forest_as_it_was():
     with pytest.raises(ValueError, match="at most the number of outputs"):
         forest.fit(FEATURES, TARGETS)
     assert same(forest.predict(FEATURES), before)
-    assert forest._seen.shape == (3, 4)
+    assert forest._fitted.seen.shape == (3, 4)
     assert not isinstance(forest.projection_, projections.Subsample) or (
         forest.projection_.n_components != 5
     )

@@ -141,7 +141,7 @@ def test_importances_of_one_tree_on_all_rows_are_those_of_the_tree():
     forest = RandomForestRegressor(
         n_estimators=1, bootstrap=False, projection=None, max_features=None, random_state=0
     ).fit(features, targets)
-    tree = TreeRegressor(random_state=np.random.default_rng([*forest._entropy, 0]))
+    tree = TreeRegressor(random_state=np.random.default_rng([*forest._fitted.entropy, 0]))
     tree.fit(features, targets)
     np.testing.assert_allclose(forest.feature_importances_, tree.feature_importances_, rtol=1e-5)
     np.testing.assert_allclose(forest.output_importances_, tree.output_importances_, rtol=1e-9)

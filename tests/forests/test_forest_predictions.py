@@ -108,7 +108,7 @@ def test_an_output_that_was_never_observed_has_no_weights_and_is_nan():
 
 def same_chance(forest):
     """The stream of chance from which the first tree of a forest was grown."""
-    return np.random.default_rng([*forest._entropy, 0])
+    return np.random.default_rng([*forest._fitted.entropy, 0])
 
 
 @pytest.mark.parametrize("cls", [BaggedTreesRegressor, ExtraTreesRegressor])

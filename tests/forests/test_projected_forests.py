@@ -148,7 +148,7 @@ def grow_single_target(forest, y, t):
     settings = ForestSettings(
         tree=TreeSettings(min_samples_leaf=8, max_features=2, exact=True, normalize_outputs=True),
     )
-    grower = ForestGrower(make_training_data(X, y), settings, forest._entropy)
+    grower = ForestGrower(make_training_data(X, y), settings, forest._fitted.entropy)
     (member,) = grower.grow(range(t, t + 1), 1)
     return member.forest
 
@@ -268,7 +268,7 @@ def test_every_split_is_the_best_on_the_view_drawn_for_it():
     ).fit(X, Y)
     data = make_training_data(X, Y)
     scaling = output_scaling(data, normalize=True)
-    rng = np.random.default_rng([*forest._entropy, 0])
+    rng = np.random.default_rng([*forest._fitted.entropy, 0])
     rng.integers(2**63)  # the seed of the tree
     context = make_context(data, scaling, rng)
     structure = forest._forest.structure

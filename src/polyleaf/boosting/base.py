@@ -34,7 +34,7 @@ from polyleaf.data import BinnedData, Targets
 from polyleaf.data.training import TargetRows, TrainingData
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.estimator.running import progress_bar
-from polyleaf.trees.settings import tree_settings
+from polyleaf.trees.growing import tree_settings
 
 #: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
 _MAP_ROWS = 512

@@ -22,14 +22,13 @@ from polyleaf.boosting.leaves import LeafFitter, TreeMove
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import BoostingState, LeafRows, make_state
 from polyleaf.boosting.units import Units, check_kept_units
-from polyleaf.data.moments import Moments
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
 from polyleaf.trees.channels import Channels, Scaling
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
-from polyleaf.trees.joining import join_structures
 from polyleaf.trees.model import apply_trees
-from polyleaf.trees.structure import TreeStructure
+from polyleaf.trees.moments import Moments
+from polyleaf.trees.structure import TreeStructure, join_structures
 
 if TYPE_CHECKING:
     from polyleaf.data.training import TrainingData

@@ -26,7 +26,6 @@ from polyleaf.boosting.leaves import TreeMove
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import LeafRows
 from polyleaf.boosting.units import Units
-from polyleaf.data.moments import Moments
 from polyleaf.projections import (
     Achlioptas,
     Gaussian,
@@ -37,6 +36,7 @@ from polyleaf.projections import (
     View,
 )
 from polyleaf.trees.channels import Channels, Scaling
+from polyleaf.trees.moments import Moments
 
 if TYPE_CHECKING:
     from polyleaf.data.training import TrainingData

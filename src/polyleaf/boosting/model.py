@@ -19,9 +19,8 @@ from scipy import sparse
 from polyleaf import _core
 from polyleaf.files.arrays import expect_array, expect_below
 from polyleaf.trees.compact import pack_structure, unpack_structure
-from polyleaf.trees.joining import join_structures
 from polyleaf.trees.model import apply_trees
-from polyleaf.trees.structure import TreeStructure
+from polyleaf.trees.structure import TreeStructure, join_structures
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.data.moments import channel_moments, row_blocks
 from polyleaf.losses import Loss, LossTargets, Quantile
+from polyleaf.trees.moments import channel_moments, row_blocks
 
 if TYPE_CHECKING:
     from polyleaf.data import Targets

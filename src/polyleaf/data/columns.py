@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from polyleaf.data.times import TimeKind, epoch_nanoseconds, time_kind
 
 NumberKind = Literal["bool", "int", "float"]
+#: By the kind of a NumPy dtype; others are "float".
+NUMBER_KINDS: dict[str, NumberKind] = {"b": "bool", "i": "int", "u": "int"}
 
 _NESTED = (nw.List, nw.Array, nw.Struct)
 
@@ -73,13 +75,6 @@ def is_missing(value: object) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return False
-
-
-def kind_of_dtype(dtype: np.dtype[Any]) -> NumberKind:
-    """Tell which kind of number a NumPy dtype holds."""
-    if dtype.kind == "b":
-        return "bool"
-    return "int" if dtype.kind in "iu" else "float"
 
 
 def read_times(values: NDArray[Any]) -> NumericColumn:
@@ -201,7 +196,7 @@ def _read_untyped(series: nw.Series[Any], where: str) -> Column:
     if array.dtype.kind == "c":
         raise _complex(where, f"has the type {array.dtype}")
     if array.dtype.kind in "iuf" and series.null_count() < len(series):
-        return NumericColumn(array.astype(np.float64), kind_of_dtype(array.dtype))
+        return NumericColumn(array.astype(np.float64), NUMBER_KINDS.get(array.dtype.kind, "float"))
     if array.dtype.kind == "b":
         return NumericColumn(array.astype(np.float64), "bool", is_categorical=True)
     return read_objects(_with_nulls(series), where)

@@ -24,11 +24,11 @@ from polyleaf.data.categories import (
     numeric_column,
 )
 from polyleaf.data.columns import (
+    NUMBER_KINDS,
     Column,
     LabelColumn,
     NumericColumn,
     describe_column,
-    kind_of_dtype,
 )
 from polyleaf.data.tables import (
     ColumnTable,
@@ -189,7 +189,7 @@ class FeatureSchema:
         items = self._categorical_items()
         if items and np.may_share_memory(encoded, table.values):
             encoded = encoded.copy()
-        kind = kind_of_dtype(table.values.dtype)
+        kind = NUMBER_KINDS.get(table.values.dtype.kind, "float")
         for j, categories in items:
             column = numeric_column(table.values[:, j], kind)
             encoded[:, j] = encode_column(column, categories, self._where(j))
@@ -357,9 +357,9 @@ def _column_reader(table: Table, is_needed: bool) -> Callable[[int], Column]:
     if isinstance(table, ColumnTable):
         return table.columns.__getitem__
     if isinstance(table, DenseTable):
-        kind = kind_of_dtype(table.values.dtype)
+        kind = NUMBER_KINDS.get(table.values.dtype.kind, "float")
         return lambda j: numeric_column(table.values[:, j], kind)
-    kind = kind_of_dtype(table.source_dtype)
+    kind = NUMBER_KINDS.get(table.source_dtype.kind, "float")
     by_column = table.values.tocsc() if is_needed else table.values
     data, indptr = by_column.data, by_column.indptr
     return lambda j: numeric_column(data[indptr[j] : indptr[j + 1]], kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -161,6 +161,11 @@ class Targets:
     weight_unit : float
         A power of two near the largest weight of all rows that these are some of; float32
         weights are given in it.
+    n_rows, n_channels : int
+    is_sparse : bool
+        Whether the values are a sparse matrix.
+    share_weights : bool
+        Whether all channels of a row weigh the same.
     """
 
     schema: TargetSchema
@@ -168,6 +173,22 @@ class Targets:
     observed: NDArray[np.bool_] | None = None
     weights: NDArray[np.float64] | None = None
     weight_unit: float = 1.0
+    n_rows: int = field(init=False)
+    n_channels: int = field(init=False)
+    is_sparse: bool = field(init=False)
+    share_weights: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        n_rows, n_channels = self.values.shape
+        by_row = self.weights is None or self.weights.ndim == 1
+        facts = {
+            "n_rows": int(n_rows),
+            "n_channels": int(n_channels),
+            "is_sparse": not isinstance(self.values, np.ndarray),
+            "share_weights": self.observed is None and by_row,
+        }
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(
@@ -201,26 +222,6 @@ class Targets:
         if self.observed is None:
             return self.values
         return np.where(self.observed, self.dense_values(), np.nan)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
-
-    @property
-    def n_channels(self) -> int:
-        """Number of channels of all outputs."""
-        return int(self.values.shape[1])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the values are a sparse matrix."""
-        return not isinstance(self.values, np.ndarray)
-
-    @property
-    def share_weights(self) -> bool:
-        """Whether all channels of a row weigh the same."""
-        return self.observed is None and (self.weights is None or self.weights.ndim == 1)
 
     def equals(self, other: Targets) -> bool:
         """Tell whether values, mask and weights are the same."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -53,6 +52,8 @@ class TrainingData:
         Those of the targets.
     weighted_rows : ndarray, int32
         Rows with some weight in some observed output, ascending.
+    binned : _core.Binned
+        The binned features as the core reads them, every index checked.
 
     Raises
     ------
@@ -71,6 +72,7 @@ class TrainingData:
     weights: NDArray[np.float64] | None = field(init=False)
     weight_unit: float = field(init=False)
     weighted_rows: NDArray[np.int32] = field(init=False)
+    binned: _core.Binned = field(init=False)
 
     def __post_init__(self) -> None:
         found = {
@@ -79,6 +81,7 @@ class TrainingData:
             "weights": self.targets.weights,
             "weight_unit": self.targets.weight_unit,
             "weighted_rows": _weighted_rows(self.targets),
+            "binned": _for_core(self.features),
         }
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -93,27 +96,6 @@ class TrainingData:
             encoded=self.encoded[rows],
             targets=targets.weighted(targets.weights),
             sample_weight=given,
-        )
-
-    @cached_property
-    def binned(self) -> _core.Binned:
-        """The binned features as the core reads them, every index checked."""
-        f = self.features
-        codes = f.dense_codes
-        return _core.Binned(
-            n_rows=f.n_rows,
-            is_categorical=f.is_categorical,
-            bin_offsets=f.bin_offsets,
-            bin_low=f.bin_low,
-            bin_high=f.bin_high,
-            dense_features=f.dense_features,
-            codes_u8=codes.view(np.uint8) if codes.dtype == np.uint8 else None,
-            codes_u32=codes.view(np.uint32) if codes.dtype == np.uint32 else None,
-            sparse_features=f.sparse_features,
-            sparse_default=f.sparse_default,
-            sparse_indptr=f.sparse_indptr,
-            sparse_slot=f.sparse_slot,
-            sparse_code=f.sparse_code,
         )
 
 
@@ -193,6 +175,25 @@ def read_targets(
     _warn_unobserved(targets, given, _UNOBSERVED[task])
     weights = combine_weights(given, class_weights(class_weight, targets))
     return targets.weighted(weights), given
+
+
+def _for_core(features: BinnedFeatures) -> _core.Binned:
+    codes = features.dense_codes
+    return _core.Binned(
+        n_rows=features.n_rows,
+        is_categorical=features.is_categorical,
+        bin_offsets=features.bin_offsets,
+        bin_low=features.bin_low,
+        bin_high=features.bin_high,
+        dense_features=features.dense_features,
+        codes_u8=codes.view(np.uint8) if codes.dtype == np.uint8 else None,
+        codes_u32=codes.view(np.uint32) if codes.dtype == np.uint32 else None,
+        sparse_features=features.sparse_features,
+        sparse_default=features.sparse_default,
+        sparse_indptr=features.sparse_indptr,
+        sparse_slot=features.sparse_slot,
+        sparse_code=features.sparse_code,
+    )
 
 
 def _weighted_rows(targets: Targets) -> NDArray[np.int32]:

@@ -93,6 +93,23 @@ class Estimator(BaseEstimator):
 
     # Fitting -----------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from training rows.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Numbers, or classes and labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
         """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)

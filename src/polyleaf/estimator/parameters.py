@@ -165,34 +165,6 @@ def documented(cls: T) -> T:
     return cls
 
 
-def defaults(**changed: Any) -> Callable[[T], T]:
-    """Give a class its base's constructor with other defaults.
-
-    Parameters
-    ----------
-    **changed : object
-        New defaults of parameters of the base's constructor.
-    """
-
-    def change(cls: T) -> T:
-        base: Any = cls.__mro__[1].__init__  # type: ignore[misc]
-        inherited = signature(base)
-
-        def construct(self: Any, **parameters: Any) -> None:
-            base(self, **{**changed, **parameters})
-
-        construct.__signature__ = inherited.replace(  # type: ignore[attr-defined]
-            parameters=[
-                argument.replace(default=changed.get(name, argument.default))
-                for name, argument in inherited.parameters.items()
-            ]
-        )
-        cls.__init__ = construct  # type: ignore[misc]
-        return cls
-
-    return change
-
-
 # Kinds of values -------------------------------------------------------------------------------
 
 
@@ -251,8 +223,8 @@ def is_dicts_or_none(value: Any) -> bool:
 
 def is_projection(value: Any) -> bool:
     """Tell a view of the outputs."""
-    if isinstance(value, str) and value == "auto":
-        return True  # forests choose; the others refuse it by themselves
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return True  # forests and boosting choose; a single tree refuses it by itself
     projections.resolve(value)  # raises with a message of its own
     return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from polyleaf.forests.fitted import FittedForest
 from polyleaf.forests.members import Members
 from polyleaf.forests.model import Forest
 from polyleaf.forests.row_weights import channel_row_weights, row_weights
-from polyleaf.forests.training import train_forest
+from polyleaf.forests.training import forest_settings, train_forest
 from polyleaf.trees.parameters import TREE_PARAMETERS
 from polyleaf.trees.single_tree import FittedTree, SingleTree
 
@@ -36,27 +36,11 @@ class ForestEstimator(Estimator):
     #: What a tree of the forest is as an estimator of its own.
     _member_type: type[SingleTree]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            Numbers, or classes and labels; NaN and None are not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
     def _train(self, data: TrainingData) -> FittedForest:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
+        settings = forest_settings(self, data.encoded.shape)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
-        return train_forest(self, data, entropy, old, self._n_threads())
+        return train_forest(self, data, settings, entropy, old, self._n_threads())
 
     @property
     def _forest(self) -> Forest:

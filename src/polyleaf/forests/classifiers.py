@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import Targets, decode_classes, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
-from polyleaf.estimator.parameters import defaults, documented
+from polyleaf.estimator.parameters import documented
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
 from polyleaf.trees.estimators import TreeClassifier
@@ -24,33 +24,6 @@ class ForestClassifier(ForestEstimator, Classifier):
     """Base of the forests for classes and labels."""
 
     _member_type = TreeClassifier
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        projection: Any = None,
-        projection_scope: str = "tree",
-        aggregation: str = "total",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = "sqrt",
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        class_weight: Any = None,
-        oob_score: bool | Callable[..., float] = False,
-        decoding: Any = "auto",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep_parameters(locals())
 
     def predict(self, X: Any) -> Any:
         """Predict classes or labels.
@@ -239,9 +212,35 @@ class RandomForestClassifier(ForestClassifier):
     6
     """
 
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = None,
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        class_weight: Any = None,
+        oob_score: bool | Callable[..., float] = False,
+        decoding: Any = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())
+
 
 @documented
-@defaults(bootstrap=False)
 class ExtraTreesClassifier(ForestClassifier):
     """Extremely randomised trees for one or many class outputs or labels.
 
@@ -285,11 +284,37 @@ class ExtraTreesClassifier(ForestClassifier):
     True
     """
 
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = None,
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = "sqrt",
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = False,
+        max_samples: int | float | None = None,
+        class_weight: Any = None,
+        oob_score: bool | Callable[..., float] = False,
+        decoding: Any = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())
+
     _random_cuts = True
 
 
 @documented
-@defaults(max_features=None)
 class BaggedTreesClassifier(ForestClassifier):
     """Bagging of trees for one or many class outputs or labels.
 
@@ -334,3 +359,30 @@ class BaggedTreesClassifier(ForestClassifier):
     >>> forest.predict([[0.0], [7.0]])
     array(['low', 'high'], dtype='<U4')
     """
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = None,
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        class_weight: Any = None,
+        oob_score: bool | Callable[..., float] = False,
+        decoding: Any = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())

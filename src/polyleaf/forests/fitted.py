@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from polyleaf import projections
 from polyleaf.estimator.base import schemas_from_file
 from polyleaf.files.parameters import stored_entropy
+from polyleaf.forests.growing import is_auto
 from polyleaf.forests.model import Forest
-from polyleaf.trees.settings import tree_settings
+from polyleaf.trees.growing import tree_settings
 
 if TYPE_CHECKING:
     from polyleaf.data import FeatureSchema, TargetSchema
@@ -109,11 +110,6 @@ class FittedForest:
             tried,
             score,
         )
-
-
-def is_auto(projection: Any) -> bool:
-    """Tell whether the view is to be chosen."""
-    return isinstance(projection, str) and projection == "auto"
 
 
 def _stored_mask(arrays: Arrays, name: str, forest: Forest) -> NDArray[np.bool_]:

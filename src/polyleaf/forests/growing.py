@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,8 +121,7 @@ class ForestGrower:
         return self._draw(0, self.context.rng)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
-        if self._projection is None:
-            return View.of_all(self.outputs.n_channels)
+        assert self._projection is not None
         covers_all = t == 0 and self.settings.projection_scope == "tree"
         return self._projection.checked_draw(self.context.at_round(t, rng, covers_all=covers_all))
 
@@ -142,7 +141,7 @@ class ForestGrower:
         # Once, before there are threads.
         if self._projection is not None and self.settings.projection_scope == "forest":
             _ = self._forest_view
-        _ = self._scaled_values, self.data.binned
+        _ = self._scaled_values
 
         def work(t: int, stop: _core.StopFlag) -> Member:
             return self._grow_member(t, per_tree, stop)
@@ -152,23 +151,30 @@ class ForestGrower:
     def _grow_member(self, t: int, n_threads: int, stop: _core.StopFlag) -> Member:
         rng = self._rng(t)
         rows, counts = self._draw_rows(rng)
-        params = grow_params(self.settings.tree, self.data, self.scaling, rng)
+        seed = int(rng.integers(2**63))
+        shared = self.settings.projection_scope == "forest"
+        if self._projection is None:
+            view = None
+        elif self.settings.projection_scope == "node":
+            views = NodeViews(self.data, self.scaling, self._projection, self.context, counts, rng)
+        else:
+            view = self._forest_view if shared else self._draw(t, rng)
+        params = grow_params(self.settings.tree, self.data, self.scaling, seed)
         params.n_threads = n_threads
         params.stop = stop
-        if self.settings.projection_scope == "node" and self._projection is not None:
-            views = NodeViews(self.data, self.scaling, self._projection, self.context, counts, rng)
+        seen = updated = np.ones(self.outputs.n_channels, np.bool_)
+        if self._projection is not None and self.settings.projection_scope == "node":
             grown = GrownSplits.of(views.grow(params, rows))
-            seen, updated = views.seen, np.ones(views.seen.size, np.bool_)
+            seen = views.seen
         else:
-            shared = self.settings.projection_scope == "forest"
-            view = self._forest_view if shared else self._draw(t, rng)
             means = None if self._projection is None else self.context.channel_means
             channels = make_channels(
                 self.data.targets, self.scaling, view, self._scaled_values, counts, means
             )
             grown = grow_splits(self.data, channels, params, rows)
-            seen = view.seen
-            updated = np.ones(seen.size, np.bool_) if view.updated is None else view.updated
+            if view is not None:
+                seen = view.seen
+                updated = updated if view.updated is None else view.updated
         forest = Forest(
             structure=grown.structure,
             leaf_offsets=grown.leaf_offsets,
@@ -192,3 +198,8 @@ class ForestGrower:
         counts = np.zeros(self.data.features.n_rows, np.int64)
         counts[usable] = drawn
         return usable[drawn > 0], counts
+
+
+def is_auto(projection: Any) -> bool:
+    """Tell whether the view is to be chosen."""
+    return isinstance(projection, str) and projection == "auto"

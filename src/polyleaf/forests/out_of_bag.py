@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.data.moments import row_blocks
+from polyleaf.trees.moments import row_blocks
 
 if TYPE_CHECKING:
     from polyleaf.data import EncodedX

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data import Targets
-from polyleaf.estimator.parameters import defaults, documented
+from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.regressor import Regressor
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
@@ -22,32 +22,6 @@ class ForestRegressor(ForestEstimator, Regressor):
     """Base of the forests for numbers."""
 
     _member_type = TreeRegressor
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        projection: Any = "subsample",
-        projection_scope: str = "tree",
-        aggregation: str = "total",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_impurity_decrease: float = 0.0,
-        max_features: int | float | str | None = 0.33,
-        max_bins: int | None = 255,
-        categorical_features: Any = None,
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        normalize_outputs: bool = True,
-        oob_score: bool | Callable[..., float] = False,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep_parameters(locals())
 
     def _shaped(self, values: Any) -> Any:
         return values[..., 0] if self._targets.is_1d else values
@@ -184,9 +158,34 @@ class RandomForestRegressor(ForestRegressor):
     (2, 10)
     """
 
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = "subsample",
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = 0.33,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        normalize_outputs: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())
+
 
 @documented
-@defaults(bootstrap=False)
 class ExtraTreesRegressor(ForestRegressor):
     """Extremely randomised multi-target trees.
 
@@ -231,11 +230,36 @@ class ExtraTreesRegressor(ForestRegressor):
     (2, 10, 2)
     """
 
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = "subsample",
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = 0.33,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = False,
+        max_samples: int | float | None = None,
+        normalize_outputs: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())
+
     _random_cuts = True
 
 
 @documented
-@defaults(max_features=None)
 class BaggedTreesRegressor(ForestRegressor):
     """Bagging of multi-target trees.
 
@@ -280,3 +304,29 @@ class BaggedTreesRegressor(ForestRegressor):
     >>> bool(abs(weights @ Y - forest.predict(X[:2])).max() < 1e-9)
     True
     """
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        projection: Any = "subsample",
+        projection_scope: str = "tree",
+        aggregation: str = "total",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_impurity_decrease: float = 0.0,
+        max_features: int | float | str | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        normalize_outputs: bool = True,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self._keep_parameters(locals())

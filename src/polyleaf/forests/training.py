@@ -1,30 +1,43 @@
-"""Train a forest: choose a view if asked to, grow the trees, put them together, weigh them."""
+"""Train a forest: choose a view if asked to, grow the trees, put them together, weigh them.
+
+- total averaging: every tree counts alike for every output;
+- subspace averaging (Breskvar et al. 2018, eq. 2): for an output, the trees that saw it;
+- out-of-bag weights: a tree counts for an output in inverse proportion to its squared error on
+  the rows that it did not see.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyleaf import projections
 from polyleaf.estimator.parameters import count
 from polyleaf.estimator.running import progress_bar
-from polyleaf.forests.aggregation import weigh_trees
-from polyleaf.forests.fitted import FittedForest, is_auto
-from polyleaf.forests.growing import ForestGrower, ForestSettings, Member
-from polyleaf.forests.joining import JoinedForest
-from polyleaf.forests.out_of_bag import predict_out_of_bag
+from polyleaf.forests.fitted import FittedForest
+from polyleaf.forests.growing import ForestGrower, ForestSettings, Member, is_auto
+from polyleaf.forests.model import JoinedForest
+from polyleaf.forests.out_of_bag import predict_out_of_bag, tree_errors
 from polyleaf.forests.race import Race
-from polyleaf.trees.settings import tree_settings
+from polyleaf.trees.growing import tree_settings
 
 if TYPE_CHECKING:
-    from polyleaf.data import TrainingData
+    from polyleaf.data import EncodedX, TrainingData
+    from polyleaf.forests.model import Forest
 
 
 def train_forest(
-    forest: Any, data: TrainingData, entropy: list[int], old: FittedForest | None, n_threads: int
+    forest: Any,
+    data: TrainingData,
+    settings: ForestSettings,
+    entropy: list[int],
+    old: FittedForest | None,
+    n_threads: int,
 ) -> FittedForest:
     """Grow the trees that the parameters of an estimator ask for.
 
@@ -33,16 +46,16 @@ def train_forest(
     forest : ForestEstimator
         Its parameters are read; nothing of it is changed.
     data : TrainingData
+    settings : ForestSettings
     entropy : list of int
         The seed.
     old : FittedForest or None
         The trees to go on from.
     n_threads : int
     """
-    check_combinations(forest)
     if old is not None:
         _check_same_data(old, data)
-    settings, members, tried = _choose(forest, data, entropy, old, n_threads)
+    settings, members, tried = _choose(forest, data, settings, entropy, old, n_threads)
     grower = ForestGrower(data, settings, entropy)
     per_estimator = grower.n_trees_per_estimator
     if old is not None:
@@ -51,21 +64,16 @@ def train_forest(
     n_old = sum(member.forest.n_trees for member in members)
     numbers = range(n_old, forest.n_estimators * per_estimator)
     joined, seen, updated = JoinedForest(n_old + len(numbers)), [], []
-
-    def add(member: Member) -> None:
-        joined.add(member.forest)
-        seen.append(member.seen)
-        updated.append(member.updated)
-
     with (
-        progress_bar(type(forest).__name__, len(numbers), forest.verbose) as advance,
         closing(grower.grow(numbers, n_threads)) as grown,  # so that no thread outlives this
+        progress_bar(type(forest).__name__, len(numbers), forest.verbose) as advance,
     ):
-        for member in members:
-            add(member)
-        for member in grown:
-            add(member)
-            advance()
+        for at, member in enumerate(chain(members, grown)):
+            joined.add(member.forest)
+            seen.append(member.seen)
+            updated.append(member.updated)
+            if at >= len(members):
+                advance()
     trees = joined.finish()
     masks = np.vstack(seen), np.vstack(updated)
     weights = weigh_trees(trees, forest.aggregation, *masks, data.encoded)
@@ -110,13 +118,13 @@ def check_combinations(forest: Any) -> None:
             f"projection='auto' of {name} chooses among views that are drawn for every tree; "
             f"got projection_scope={forest.projection_scope!r}. Use 'tree'."
         )
-    view = None if is_auto(forest.projection) else projections.resolve(forest.projection)
-    if forest.projection_scope == "node" and isinstance(view, projections.FromTransformer):
+    is_by_node = forest.projection_scope == "node"
+    if is_by_node and isinstance(_view_of(forest), projections.FromTransformer):
         raise ValueError(
             f"projection_scope='node' of {name} draws a view of the rows of every node, but "
             f"{forest.projection!r} transforms all rows at once. Use 'tree' or 'forest'."
         )
-    if forest.projection_scope == "node" and forest.max_leaf_nodes is not None:
+    if is_by_node and forest.max_leaf_nodes is not None:
         raise ValueError(
             f"projection_scope='node' of {name} grows trees depth-first and cannot be "
             f"combined with max_leaf_nodes; got {forest.max_leaf_nodes}. Use max_depth, or "
@@ -125,11 +133,11 @@ def check_combinations(forest: Any) -> None:
 
 
 def forest_settings(forest: Any, shape: tuple[int, int]) -> ForestSettings:
-    """Translate the parameters of a forest for data of a shape."""
-    view = None if is_auto(forest.projection) else projections.resolve(forest.projection)
+    """Check the parameters of a forest against each other, and translate them."""
+    check_combinations(forest)
     max_samples = None if forest.max_samples is None else count(forest.max_samples, shape[0])
     return ForestSettings(
-        tree=tree_settings(forest, shape, forest._random_cuts, view),
+        tree=tree_settings(forest, shape, forest._random_cuts, _view_of(forest)),
         n_estimators=forest.n_estimators,
         bootstrap=bool(forest.bootstrap),
         max_samples=max_samples,
@@ -137,8 +145,20 @@ def forest_settings(forest: Any, shape: tuple[int, int]) -> ForestSettings:
     )
 
 
+def _view_of(forest: Any) -> projections.Projection | None:
+    """Give the view that a forest names; None if it has none, or is to choose one."""
+    if forest.projection is None or is_auto(forest.projection):
+        return None
+    return projections.resolve(forest.projection)
+
+
 def _choose(
-    forest: Any, data: TrainingData, entropy: list[int], old: FittedForest | None, n_threads: int
+    forest: Any,
+    data: TrainingData,
+    settings: ForestSettings,
+    entropy: list[int],
+    old: FittedForest | None,
+    n_threads: int,
 ) -> tuple[ForestSettings, list[Member], list[dict[str, Any]] | None]:
     """Choose the view and the number of features, if that is wanted.
 
@@ -150,7 +170,6 @@ def _choose(
     tried : list of dict or None
         What was tried; None if nothing was to be chosen.
     """
-    settings = forest_settings(forest, data.encoded.shape)
     if not is_auto(forest.projection):
         return settings, [], None
     members: list[Member] = []
@@ -201,3 +220,58 @@ def _check_goes_on(forest: Any, old: FittedForest, per_estimator: int) -> None:
             f"n_estimators must be at least {n_old}, the number of trees that are there, if "
             f"warm_start=True; got {forest.n_estimators}."
         )
+
+
+# How much each tree counts for each output -------------------------------------------------------
+
+#: Smallest share of the average error that a tree's error is taken for.
+_LEAST_ERROR = 1e-3
+
+
+def weigh_trees(
+    forest: Forest,
+    aggregation: str,
+    seen: NDArray[np.bool_],
+    updated: NDArray[np.bool_],
+    X: EncodedX,
+) -> NDArray[np.float64] | None:
+    """Weigh every tree for every channel.
+
+    Every channel is covered: where no tree saw one, all that predict it count.
+
+    Parameters
+    ----------
+    forest : Forest
+    aggregation : {"total", "subspace", "oob"}
+    seen, updated : ndarray of shape (n_trees, n_channels), bool
+        The channels on which each tree was grown, and those that it predicts.
+    X : ndarray or csr_array of shape (n_train, n_features)
+        The training features, encoded.
+
+    Returns
+    -------
+    ndarray of shape (n_trees, n_channels), float64, or None
+        Columns add up to 1, or to 0 for a channel that was never observed. None if all trees
+        count alike for all channels.
+    """
+    able = updated | ~updated.any(axis=0)
+    if not forest.outputs.share_weights:
+        able = able & (forest.root_weights > 0)
+    used = able
+    if aggregation == "subspace":
+        used = able & seen
+        used = np.where(used.any(axis=0), used, able)
+    if aggregation != "oob":
+        return None if used.all() else _shares(used.astype(np.float64))
+    errors = tree_errors(forest, X)
+    floor = _LEAST_ERROR * errors.mean(axis=0)
+    safe = np.where(floor > 0, np.maximum(errors, floor), 1.0)
+    return _shares(np.where(used, 1.0 / safe, 0.0))
+
+
+def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    totals = weights.sum(axis=0)
+    shares: NDArray[np.float64] = np.divide(
+        weights, totals, out=np.zeros_like(weights), where=totals > 0
+    )
+    return shares

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.data.moments import Moments, channel_moments, row_blocks
 from polyleaf.projections import ProjectionContext, View
+from polyleaf.trees.moments import Moments, channel_moments, row_blocks
 
 if TYPE_CHECKING:
     from polyleaf.data.targets import Targets
@@ -165,7 +165,7 @@ def make_context(
 def make_channels(
     targets: Targets,
     scaling: Scaling,
-    view: View,
+    view: View | None,
     values: Scaled | None,
     counts: NDArray[np.int64] | None = None,
     means: NDArray[np.float64] | None = None,
@@ -176,7 +176,8 @@ def make_channels(
     ----------
     targets : Targets
     scaling : Scaling
-    view : View
+    view : View or None
+        None: all channels as they are.
     values : ndarray or csr_array of shape (n_rows, n_channels), or None
         The scaled targets: those of the context that the view was drawn from. None: the core
         scales what it reads, if the view does not mix channels.
@@ -185,8 +186,9 @@ def make_channels(
     means : ndarray of shape (n_channels,), optional
         Those of `values`, if they are known.
     """
+    mixes = view is not None and view.mixes
     row_weights = _row_weights(targets, view, counts)
-    if view.mixes:
+    if view is not None and mixes:
         if values is None:
             raise ValueError("A view that mixes channels needs the values it was drawn from.")
         channels = view.apply(values, targets.observed, targets.weights, means)
@@ -197,7 +199,8 @@ def make_channels(
         entry_weights = _entry_weights(targets, view, counts)
         columns: TargetColumns | ScaledColumns
         # Weights are multiplied before anything is rounded, but for those of a bootstrap sample.
-        is_plain = targets.weights is None and entry_weights is None and view.scale == 1.0
+        is_scaled = view is not None and view.scale != 1.0
+        is_plain = targets.weights is None and entry_weights is None and not is_scaled
         if isinstance(values, np.ndarray) and is_plain:
             columns = ScaledColumns(values, _columns_of(view, values.shape[1]))
         else:
@@ -257,14 +260,18 @@ def _spread_csr(part: CSR, rows: NDArray[np.int32], n_rows: int) -> CSR:
     return sparse.csr_array((part.data, part.indices, indptr), shape=(n_rows, part.shape[1]))
 
 
-def _target_columns(values: NDArray[np.float64], scaling: Scaling, view: View) -> TargetColumns:
+def _target_columns(
+    values: NDArray[np.float64], scaling: Scaling, view: View | None
+) -> TargetColumns:
     columns = _columns_of(view, values.shape[1])
-    factor = scaling.factors[columns] * (1.0 if view.selected is None else view.scale)
+    factor = scaling.factors[columns]
+    if view is not None and view.selected is not None:
+        factor = factor * view.scale
     return TargetColumns(values, columns, scaling.moments.mean[columns], factor)
 
 
-def _columns_of(view: View, n_channels: int) -> NDArray[np.int32]:
-    if view.selected is None:
+def _columns_of(view: View | None, n_channels: int) -> NDArray[np.int32]:
+    if view is None or view.selected is None:
         return np.arange(n_channels, dtype=np.int32)
     return np.ascontiguousarray(view.selected, dtype=np.int32)
 
@@ -287,9 +294,9 @@ def _scaled_sparse(values: CSR, scaling: Scaling) -> CSR:
     return sparse.csr_array((entries, values.indices, values.indptr), shape=values.shape)
 
 
-def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
+def _sparse_columns(values: CSR, scaling: Scaling, view: View | None) -> CSR:
     scaled = _scaled_sparse(values, scaling)
-    if view.selected is None:
+    if view is None or view.selected is None:
         return scaled
     columns: CSR = sparse.csr_array(scaled[:, view.selected] * np.float32(view.scale))
     columns.sort_indices()
@@ -297,15 +304,15 @@ def _sparse_columns(values: CSR, scaling: Scaling, view: View) -> CSR:
 
 
 def _row_weights(
-    targets: Targets, view: View, counts: NDArray[np.int64] | None
+    targets: Targets, view: View | None, counts: NDArray[np.int64] | None
 ) -> NDArray[np.float32] | None:
     """Weights that all channels of the view share, None if there are none or not one per row."""
     weights = targets.weights
     if weights is not None and weights.ndim == 2:
-        weights = view.apply_weights(weights) if view.mixes else None
+        weights = view.apply_weights(weights) if view is not None and view.mixes else None
         is_shared = weights is not None
     else:
-        is_shared = targets.observed is None or view.mixes
+        is_shared = targets.observed is None or (view is not None and view.mixes)
     if not is_shared:
         return None
     if weights is None:
@@ -317,20 +324,22 @@ def _row_weights(
 
 
 def _entry_weights(
-    targets: Targets, view: View, counts: NDArray[np.int64] | None
+    targets: Targets, view: View | None, counts: NDArray[np.int64] | None
 ) -> NDArray[np.float32] | None:
     """Weights of single entries, None if all channels of a row share one."""
     weights, observed = targets.weights, targets.observed
-    if view.mixes or (observed is None and (weights is None or weights.ndim == 1)):
+    mixes = view is not None and view.mixes
+    if mixes or (observed is None and (weights is None or weights.ndim == 1)):
         return None
-    shown = view.apply_observed(observed)
+    shown = observed if view is None else view.apply_observed(observed)
     if shown is not None:
         entries = shown.astype(np.float32, order="C")
     else:
-        entries = np.ones((targets.n_rows, view.n_channels), dtype=np.float32)
+        n_channels = targets.n_channels if view is None else view.n_channels
+        entries = np.ones((targets.n_rows, n_channels), dtype=np.float32)
     if counts is not None:
         entries *= counts.astype(np.float32)[:, None]
-    seen_weights = view.apply_weights(weights)
+    seen_weights = weights if view is None else view.apply_weights(weights)
     if seen_weights is not None:
         by_entry = seen_weights[:, None] if seen_weights.ndim == 1 else seen_weights
         for rows in row_blocks(*entries.shape):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polyleaf import _core
 from polyleaf.data.targets import Targets
 from polyleaf.data.training import TrainingData
-from polyleaf.projections import View
+from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.trees.channels import (
     Channels,
     Scaling,
@@ -47,6 +47,34 @@ class TreeSettings:
     projection: Projection | None = None
     normalize_outputs: bool = False
     f_test_level: float | None = None
+
+
+def tree_settings(
+    estimator: Any, shape: tuple[int, int], random_cuts: bool, projection: Projection | None
+) -> TreeSettings:
+    """Translate the parameters that all trees have.
+
+    Parameters
+    ----------
+    estimator : estimator
+    shape : tuple of int
+        Numbers of rows and features.
+    random_cuts : bool
+    projection : Projection or None
+    """
+    n_rows, n_features = shape
+    return TreeSettings(
+        max_depth=estimator.max_depth,
+        max_leaf_nodes=estimator.max_leaf_nodes,
+        min_samples_split=max(2, count(estimator.min_samples_split, n_rows)),
+        min_samples_leaf=count(estimator.min_samples_leaf, n_rows),
+        min_impurity_decrease=float(estimator.min_impurity_decrease),
+        max_features=feature_count(estimator.max_features, n_features),
+        random_cuts=random_cuts,
+        exact=estimator.max_bins is None,
+        projection=projection,
+        normalize_outputs=bool(getattr(estimator, "normalize_outputs", False)),
+    )
 
 
 def fit_tree(
@@ -91,12 +119,12 @@ def grow_structure(
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
     """Grow the splits; also give the training rows, leaf after leaf."""
     scaling = output_scaling(data, settings.normalize_outputs)
-    view, values = View.of_all(data.targets.schema.n_channels), None
+    view, values = None, None
     if settings.projection is not None:
         context = make_context(data, scaling, rng)
         view, values = settings.projection.checked_draw(context), context.values
     channels = make_channels(data.targets, scaling, view, values)
-    params = grow_params(settings, data, scaling, rng)
+    params = grow_params(settings, data, scaling, int(rng.integers(2**63)))
     params.n_threads = n_threads
     grown = grow_on_channels(data, scaling, channels, params, rows)
     return grown.structure, grown.ordered
@@ -213,7 +241,7 @@ def leaves_of(
 
 
 def grow_params(
-    settings: TreeSettings, data: TrainingData, scaling: Scaling, rng: np.random.Generator
+    settings: TreeSettings, data: TrainingData, scaling: Scaling, seed: int
 ) -> _core.GrowParams:
     """Translate the settings into the units of the channels."""
     params = _core.GrowParams()
@@ -228,7 +256,7 @@ def grow_params(
     params.random_cuts = settings.random_cuts
     params.l2_regularization = settings.l2_regularization / data.weight_unit
     params.double_precision = settings.exact
-    params.seed = int(rng.integers(2**63))
+    params.seed = seed
     return params
 
 

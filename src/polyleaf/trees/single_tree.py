@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from polyleaf import projections
 from polyleaf.data import FeatureSchema, TargetSchema, TrainingData
 from polyleaf.estimator.base import Estimator, schemas_from_file
 from polyleaf.estimator.parameters import Parameter
-from polyleaf.trees.growing import fit_tree
+from polyleaf.trees.growing import fit_tree, tree_settings
 from polyleaf.trees.leaves import RowLeaves
 from polyleaf.trees.model import Trees
 from polyleaf.trees.parameters import TREE_PARAMETERS
 from polyleaf.trees.pruning_level import cross_validated_level
-from polyleaf.trees.settings import tree_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,23 +86,6 @@ class SingleTree(Estimator):
     _declared: ClassVar[dict[str, Parameter]] = TREE_PARAMETERS
     _fitted_type = FittedTree
     _fitted: FittedTree
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            Numbers, or classes and labels; NaN and None are not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _train(self, data: TrainingData) -> FittedTree:
         rng = self._rng()

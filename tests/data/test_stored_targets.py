@@ -29,7 +29,7 @@ each_kind = pytest.mark.parametrize("outputs", KINDS.values(), ids=KINDS)
 def test_arrays_round_trip(outputs):
     again = Targets.from_arrays(outputs.to_arrays())
     assert again.equals(outputs)
-    assert (again.n_train, again.n_channels) == (7, 3)
+    assert (again.n_rows, again.n_channels) == (7, 3)
 
 
 @each_kind

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from tests.core.training_problems import make_training_data, smooth_problem
 
-from polyleaf.data.moments import channel_moments
+from polyleaf.trees.moments import channel_moments
 
 
 def naive_moments(Y, weights):
@@ -22,7 +22,7 @@ def naive_moments(Y, weights):
 @pytest.mark.parametrize("share_missing", [0.0, 0.3])
 @pytest.mark.parametrize("ndim", [0, 1, 2])
 def test_moments_equal_a_naive_computation(ndim, share_missing, monkeypatch):
-    monkeypatch.setattr("polyleaf.data.moments._BLOCK_ENTRIES", 100)  # many blocks
+    monkeypatch.setattr("polyleaf.trees.moments._BLOCK_ENTRIES", 100)  # many blocks
     X, Y, rng = smooth_problem(0, share_missing=share_missing)
     weights = None if ndim == 0 else rng.uniform(0.1, 4.0, Y.shape[:ndim])
     moments = channel_moments(make_training_data(X, Y).targets.weighted(weights))
