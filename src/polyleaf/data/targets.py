@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
@@ -141,6 +141,27 @@ class TargetSchema:
             is_sparse=obj["is_sparse"],
             output_names=None if names is None else tuple(names),
         )
+
+
+_ARRAYS = StoredArrays(
+    "Training outputs (models whose leaves hold training rows)",
+    {
+        "output_values": StoredArray(
+            np.float64, "n_rows, n_channels", "A dense Y as channels; 0 where not observed."
+        ),
+        "output_observed": StoredArray(
+            np.uint8, "n_rows, n_channels", "1 where observed; absent if everything was."
+        ),
+        "output_indptr": StoredArray(np.int64, "n_rows + 1", "A sparse Y, by rows."),
+        "output_indices": StoredArray(np.int32, "n_entries", "Channels of its entries."),
+        "output_data": StoredArray(np.float64, "n_entries", "Its entries."),
+        "output_shape": StoredArray(np.int64, "2", "Rows and channels of a sparse Y."),
+        "row_weights": StoredArray(np.float64, "n_rows", "Weights of rows, if there are some."),
+        "entry_weights": StoredArray(
+            np.float64, "n_rows, n_channels", "Weights of entries, if there are some."
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +295,7 @@ class Targets:
         """
         values: NDArray[np.float64] | CSR
         if "output_values" in arrays:
-            values = expect_array(arrays, "output_values", np.float64, 2)
+            values = _ARRAYS.read(arrays, "output_values")
             entries = values
         else:
             values = _sparse_from_arrays(arrays)
@@ -283,7 +304,7 @@ class Targets:
             raise ValueError("Expected at least one training output, and only finite ones.")
         observed = None
         if "output_observed" in arrays:
-            mask = expect_array(arrays, "output_observed", np.uint8, 2)
+            mask = _ARRAYS.read(arrays, "output_observed")
             if "output_values" not in arrays or mask.shape != values.shape or mask.max() > 1:
                 raise ValueError("Expected 0 or 1 for every training output that is or is not.")
             observed = mask.view(np.bool_)
@@ -304,10 +325,10 @@ def _both_none_or_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) ->
 
 
 def _sparse_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> CSR:
-    shape = expect_array(arrays, "output_shape", np.int64, 1)
-    indptr = expect_array(arrays, "output_indptr", np.int64, 1)
-    indices = expect_array(arrays, "output_indices", np.int32, 1)
-    data = expect_array(arrays, "output_data", np.float64, 1)
+    shape = _ARRAYS.read(arrays, "output_shape")
+    indptr = _ARRAYS.read(arrays, "output_indptr")
+    indices = _ARRAYS.read(arrays, "output_indices")
+    data = _ARRAYS.read(arrays, "output_data")
     if shape.size != 2 or not 1 <= shape.min() <= shape.max() < 2**31:
         raise ValueError("Expected the shape of the training outputs: two positive numbers.")
     n_rows, n_channels = shape.tolist()
@@ -324,7 +345,7 @@ def _weights_from_arrays(
     for name, expected in (("row_weights", shape[:1]), ("entry_weights", shape)):
         if name not in arrays:
             continue
-        weights = expect_array(arrays, name, np.float64, len(expected))
+        weights = _ARRAYS.read(arrays, name)
         if weights.shape != expected or not np.all((weights >= 0) & np.isfinite(weights)):
             raise ValueError(f"Expected {name} of shape {expected}, finite and not negative.")
         return weights

@@ -1,14 +1,74 @@
-"""Checks of named arrays that come from a model file."""
+"""The named arrays of model files: declared once, checked when they are read.
+
+Every part of a model declares its arrays (`StoredArrays`) beside the code that writes and reads
+them; the page of the file format is made from these declarations.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class StoredArray(NamedTuple):
+    """One array of a model file.
+
+    Attributes
+    ----------
+    dtype : numpy scalar type
+    shape : str
+        In words, such as ``"n_leaves, n_channels"``.
+    meaning : str
+    """
+
+    dtype: type[np.generic]
+    shape: str
+    meaning: str
+
+
+class StoredArrays:
+    """The arrays of one part of a model.
+
+    Parameters
+    ----------
+    part : str
+        What they are part of, as a heading.
+    arrays : dict of str to StoredArray
+
+    Examples
+    --------
+    >>> part = StoredArrays("Steps", {"step": StoredArray(np.int64, "n_steps", "How far.")})
+    >>> part.read({"step": np.array([1, 2])}, "step")
+    array([1, 2])
+    >>> part.read({"step": np.array([1.5])}, "step")
+    Traceback (most recent call last):
+        ...
+    ValueError: Expected step to be 1-dimensional int64; got 1-dimensional float64.
+    """
+
+    #: Everything that was declared, in the order of imports.
+    declared: ClassVar[list[StoredArrays]] = []
+
+    def __init__(self, part: str, arrays: dict[str, StoredArray]) -> None:
+        self.part = part
+        self.arrays = arrays
+        StoredArrays.declared.append(self)
+
+    def read(self, arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
+        """Give the array of that name in C order.
+
+        Raises
+        ------
+        ValueError
+            If it is absent, or of another type or dimension.
+        """
+        dtype, shape, _ = self.arrays[name]
+        return expect_array(arrays, name, dtype, shape.count(",") + 1)
 
 
 def expect_array(

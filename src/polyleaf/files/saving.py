@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.metadata import version
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -43,7 +45,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     arrays, metadata = model._to_file()
-    write_model(path, arrays, metadata)
+    write_model(path, arrays, metadata | {"polyleaf": version("polyleaf")})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -76,16 +78,32 @@ def load(path: str | os.PathLike[str]) -> Any:
     polyleaf.files.storage.ModelFileError: ... is not a model file, or is damaged: ...
     """
     arrays, metadata = read_model(path)
+    where = repr(os.fspath(path))
     # Nothing but what is listed is ever constructed.
     name = str(metadata.get("estimator"))
     known = ESTIMATORS if name in ESTIMATORS else META_ESTIMATORS
-    if name not in known:
-        raise ModelFileError(
-            f"{os.fspath(path)!r} holds a {metadata.get('estimator')!r:.60}; this release knows "
-            f"{', '.join([*ESTIMATORS, *META_ESTIMATORS])}."
-        )
-    read = known[name]._from_file
     try:
-        return read(arrays, metadata)
+        if name not in known:
+            raise ValueError(
+                f"it holds a {metadata.get('estimator')!r:.60}; this release knows "
+                f"{', '.join([*ESTIMATORS, *META_ESTIMATORS])}."
+            )
+        return known[name]._from_file(arrays, metadata)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ModelFileError(f"{os.fspath(path)!r} is damaged: {error}") from error
+        written_by = str(metadata.get("polyleaf"))[:40]
+        if _is_newer(written_by):
+            raise ModelFileError(
+                f"{where} was written by polyleaf {written_by}, which is newer than this release "
+                f"({version('polyleaf')}), and holds what this release does not know: {error} "
+                "Install a newer release."
+            ) from error
+        raise ModelFileError(f"{where} is damaged: {error}") from error
+
+
+def _is_newer(written_by: str) -> bool:
+    """Tell whether a version is newer than this release, by its numbers."""
+    theirs, ours = (
+        [int(number) for number in re.findall(r"\d{1,9}", release)[:3]]
+        for release in (written_by, version("polyleaf"))
+    )
+    return theirs > ours

@@ -126,11 +126,13 @@ def _check_header(
     if _HEADER_KEY not in header:
         raise ModelFileError(f"{where} is a safetensors file, but not one that polyleaf wrote.")
     version, digest, text = (*header[_HEADER_KEY].split(" ", 2), "", "")[:3]
-    if version != str(FORMAT_VERSION):
+    if version.isdecimal() and len(version) < 10 and int(version) > FORMAT_VERSION:
         raise ModelFileError(
-            f"{where} has format version {version!r:.20}; this release of polyleaf reads version "
-            f"{FORMAT_VERSION}. Load it with the release that wrote it, or install a newer one."
+            f"{where} was written by a newer release of polyleaf: it has format {version}, and "
+            f"this release reads formats up to {FORMAT_VERSION}. Install a newer release."
         )
+    if version != str(FORMAT_VERSION):
+        raise ModelFileError(f"{where} is damaged: it has the format {version!r:.20}.")
     if digest != _digest(arrays, text):
         raise ModelFileError(
             f"{where} is damaged: its digest does not fit its content. Restore it from a copy."

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.data.targets import Targets
-from polyleaf.files.arrays import expect_array, expect_below
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
 from polyleaf.forests.condensing import CondensedLeaves
 from polyleaf.forests.sparse_means import as_core_rows, largest, largest_sums, sparse_means
 from polyleaf.trees.compact import pack_structure, unpack_structure
@@ -34,6 +34,30 @@ if TYPE_CHECKING:
 
 #: Entries of predictions that are handled at a time.
 BLOCK_ENTRIES = 2**22
+
+
+_ARRAYS = StoredArrays(
+    "Forests",
+    {
+        "leaf_sizes": StoredArray(np.int32, "n_leaves", "Training rows of each leaf."),
+        "leaf_rows": StoredArray(np.int32, "n_entries", "These rows, leaf after leaf."),
+        "leaf_counts": StoredArray(
+            np.uint16, "n_entries", "How often each was drawn; absent if once."
+        ),
+        "tree_weights": StoredArray(
+            np.float64, "n_trees, n_channels", "What a tree counts; absent if all count alike."
+        ),
+        "feature_gains": StoredArray(np.float64, "n_features", "Shares of gains, over the trees."),
+        "tree_seen_bits": StoredArray(
+            np.uint8, "n_trees n_channels / 8", "A bit per tree and channel: 1 if it saw that."
+        ),
+        "tree_updated_bits": StoredArray(
+            np.uint8,
+            "n_trees n_channels / 8",
+            "A bit per tree and channel: 1 if it predicts that.",
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,14 +329,14 @@ class Forest:
         """
         structure = unpack_structure(arrays)
         outputs = Targets.from_arrays(arrays)
-        sizes = expect_array(arrays, "leaf_sizes", np.int32, 1)
-        rows = expect_array(arrays, "leaf_rows", np.int32, 1)
+        sizes = _ARRAYS.read(arrays, "leaf_sizes")
+        rows = _ARRAYS.read(arrays, "leaf_rows")
         if sizes.size != structure.n_leaves or sizes.min() < 1:
             raise ValueError(f"Expected {structure.n_leaves} leaves, each with a training row.")
         if sizes.sum(dtype=np.int64) != rows.size:
             raise ValueError(f"Expected the leaves to hold {rows.size} training rows.")
         expect_below(rows, outputs.n_rows, "leaf_rows")
-        gains = expect_array(arrays, "feature_gains", np.float64, 1)
+        gains = _ARRAYS.read(arrays, "feature_gains")
         if gains.size != structure.n_features or not np.all((gains >= 0) & np.isfinite(gains)):
             raise ValueError("Expected a finite gain, not negative, of every feature.")
         forest = cls(
@@ -345,7 +369,7 @@ def _counts_from_arrays(
 ) -> NDArray[np.uint16] | None:
     if "leaf_counts" not in arrays:
         return None
-    counts = expect_array(arrays, "leaf_counts", np.uint16, 1)
+    counts = _ARRAYS.read(arrays, "leaf_counts")
     if counts.size != n_entries or counts.min() < 1:
         raise ValueError("Expected every row of a leaf to have been drawn at least once.")
     return counts
@@ -356,7 +380,7 @@ def _tree_weights_from_arrays(
 ) -> NDArray[np.float64] | None:
     if "tree_weights" not in arrays:
         return None
-    weights = expect_array(arrays, "tree_weights", np.float64, 2)
+    weights = _ARRAYS.read(arrays, "tree_weights")
     if weights.shape != shape or not np.all((weights >= 0) & (weights <= 1)):
         raise ValueError(f"Expected weights of trees in [0, 1] of shape {shape}.")
     return weights

@@ -12,11 +12,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.files.arrays import expect_array
+from polyleaf.files.arrays import StoredArray, StoredArrays
 from polyleaf.trees.structure import NO_STATISTICS, TreeStructure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_ARRAYS = StoredArrays(
+    "Trees of forests and of boosting",
+    {
+        "n_categories": StoredArray(np.int32, "n_features", "0 for a numeric feature."),
+        "tree_offsets": StoredArray(np.int64, "n_trees + 1", "First node of each tree."),
+        "is_leaf_bits": StoredArray(
+            np.uint8, "n_nodes / 8", "A bit per node in preorder, lowest first: 1 for a leaf."
+        ),
+        "feature": StoredArray(np.int32, "n_splits", "Feature of every split."),
+        "threshold": StoredArray(np.float64, "n_splits", "A value goes left if at most this."),
+        "missing_left": StoredArray(np.uint8, "n_splits", "1 if missing values go left."),
+        "category_offset": StoredArray(
+            np.int64, "n_splits or 0", "First word of the categories that go left, or -1."
+        ),
+        "category_words": StoredArray(np.uint32, "n_words", "32 categories, one bit each."),
+    },
+)
 
 
 def pack_structure(structure: TreeStructure) -> dict[str, NDArray[Any]]:
@@ -43,9 +62,9 @@ def unpack_structure(arrays: Mapping[str, NDArray[Any]]) -> TreeStructure:
     ValueError
         If an array is absent, of another type or shape, or holds an index out of range.
     """
-    n_categories = expect_array(arrays, "n_categories", np.int32, 1)
-    offsets = expect_array(arrays, "tree_offsets", np.int64, 1)
-    bits = expect_array(arrays, "is_leaf_bits", np.uint8, 1)
+    n_categories = _ARRAYS.read(arrays, "n_categories")
+    offsets = _ARRAYS.read(arrays, "tree_offsets")
+    bits = _ARRAYS.read(arrays, "is_leaf_bits")
     _check_tree_offsets(offsets, bits)
     n_nodes = int(offsets[-1])
     is_leaf = np.unpackbits(bits, count=n_nodes, bitorder="little").astype(np.bool_)
@@ -58,7 +77,7 @@ def unpack_structure(arrays: Mapping[str, NDArray[Any]]) -> TreeStructure:
     }
     has_categories = bool(n_categories.any())
     for name, spread in nodes.items():
-        stored = expect_array(arrays, name, spread.dtype.type, 1)
+        stored = _ARRAYS.read(arrays, name)
         n_expected = 0 if name == "category_offset" and not has_categories else inner.size
         if stored.size != n_expected:
             raise ValueError(
@@ -72,7 +91,7 @@ def unpack_structure(arrays: Mapping[str, NDArray[Any]]) -> TreeStructure:
         n_categories=n_categories,
         tree_offsets=offsets,
         right=right_children(is_leaf, offsets),
-        category_words=expect_array(arrays, "category_words", np.uint32, 1),
+        category_words=_ARRAYS.read(arrays, "category_words"),
         **NO_STATISTICS,
         **nodes,
     )

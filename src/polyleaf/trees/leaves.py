@@ -11,12 +11,31 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.data.targets import Targets
-from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
+
+
+_DENSE_ARRAYS = StoredArrays(
+    "Leaves of a single tree: dense",
+    {
+        "leaf_values": StoredArray(np.float64, "n_leaves, n_channels", "Means of every channel."),
+        "leaf_weights": StoredArray(
+            np.float64, "n_leaves, n_channels or 1", "Weight that each mean is of."
+        ),
+    },
+)
+_ROW_ARRAYS = StoredArrays(
+    "Leaves of a single tree: rows",
+    {
+        "leaf_offsets": StoredArray(np.int64, "n_leaves + 1", "First entry of each leaf."),
+        "leaf_rows": StoredArray(np.int32, "n_entries", "Training rows, leaf after leaf."),
+        "leaf_row_weights": StoredArray(np.float64, "n_entries", "Their weights, positive."),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +83,8 @@ class DenseLeaves:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_leaves: int) -> DenseLeaves:
         """Rebuild and check leaves from named arrays."""
-        values = expect_array(arrays, "leaf_values", np.float64, 2)
-        weights = expect_array(arrays, "leaf_weights", np.float64, 2)
+        values = _DENSE_ARRAYS.read(arrays, "leaf_values")
+        weights = _DENSE_ARRAYS.read(arrays, "leaf_weights")
         if values.shape[0] != n_leaves or values.shape[1] < 1 or np.isinf(values).any():
             raise ValueError(
                 f"Expected finite values (or NaN) of {n_leaves} leaves; got the shape "
@@ -158,9 +177,9 @@ class RowLeaves:
         outputs = Targets.from_arrays(arrays)
         if not outputs.share_weights:
             raise ValueError("Expected leaves that hold rows to have all outputs observed.")
-        offsets = expect_array(arrays, "leaf_offsets", np.int64, 1)
-        rows = expect_array(arrays, "leaf_rows", np.int32, 1)
-        weights = expect_array(arrays, "leaf_row_weights", np.float64, 1)
+        offsets = _ROW_ARRAYS.read(arrays, "leaf_offsets")
+        rows = _ROW_ARRAYS.read(arrays, "leaf_rows")
+        weights = _ROW_ARRAYS.read(arrays, "leaf_row_weights")
         expect_offsets(offsets, n_leaves, rows.size, "leaf_offsets", least=1)
         expect_below(rows, outputs.n_rows, "leaf_rows")
         if weights.size != rows.size or not np.all((weights > 0) & np.isfinite(weights)):

@@ -10,25 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.files.arrays import expect_array
+from polyleaf.files.arrays import StoredArray, StoredArrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_ARRAYS = StoredArrays(
+    "A single tree",
+    {
+        "n_categories": StoredArray(np.int32, "n_features", "0 for a numeric feature."),
+        "tree_offsets": StoredArray(np.int64, "n_trees + 1", "First node of each tree."),
+        "feature": StoredArray(np.int32, "n_nodes", "-1 for a leaf. Nodes are in preorder."),
+        "threshold": StoredArray(
+            np.float64, "n_nodes", "A value goes left if it is at most this."
+        ),
+        "right": StoredArray(np.int32, "n_nodes", "Right child, -1 for a leaf; the left is next."),
+        "missing_left": StoredArray(np.uint8, "n_nodes", "1 if missing values go left."),
+        "category_offset": StoredArray(
+            np.int64, "n_nodes", "First word of the categories that go left, or -1."
+        ),
+        "category_words": StoredArray(np.uint32, "n_words", "32 categories, one bit each."),
+        "n_samples": StoredArray(np.int64, "n_nodes", "Training rows."),
+        "weight": StoredArray(np.float64, "n_nodes", "Their weight."),
+        "impurity": StoredArray(np.float64, "n_nodes", "Their squared deviations."),
+        "gain": StoredArray(np.float64, "n_nodes", "What the split takes off them; 0 for a leaf."),
+    },
+)
 #: Name and dtype of every array of a TreeStructure.
 STRUCTURE_DTYPES: dict[str, type[np.generic]] = {
-    "n_categories": np.int32,
-    "tree_offsets": np.int64,
-    "feature": np.int32,
-    "threshold": np.float64,
-    "right": np.int32,
-    "missing_left": np.uint8,
-    "category_offset": np.int64,
-    "category_words": np.uint32,
-    "n_samples": np.int64,
-    "weight": np.float64,
-    "impurity": np.float64,
-    "gain": np.float64,
+    name: array.dtype for name, array in _ARRAYS.arrays.items()
 }
 
 #: The arrays with one entry per node that lead rows down the trees.
@@ -238,9 +248,7 @@ class TreeStructure:
         ValueError
             If an array is absent, of another type or shape, or holds an index out of range.
         """
-        checked = {
-            name: expect_array(arrays, name, dtype, 1) for name, dtype in STRUCTURE_DTYPES.items()
-        }
+        checked = {name: _ARRAYS.read(arrays, name) for name in STRUCTURE_DTYPES}
         structure = cls(**checked)
         _ = structure.predictor  # checks whatever leads rows down the trees
         structure._check_statistics()
