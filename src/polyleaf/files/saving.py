@@ -9,8 +9,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
+from polyleaf._registry import ESTIMATORS, META_ESTIMATORS, LazyClasses
 from polyleaf.files.storage import ModelFileError, read_model, write_model
+
+_NAMES = ", ".join([*ESTIMATORS, *META_ESTIMATORS])
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -37,11 +39,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     array([1., 3.])
     """
     name = type(model).__name__
-    known = {**ESTIMATORS, **META_ESTIMATORS}
-    if known.get(name) is not type(model):
+    if _known(name).get(name) is not type(model):
         raise TypeError(
-            f"save takes a fitted estimator of polyleaf ({', '.join(known)}); got {name}. Use "
-            "joblib.dump, whose files run code when they are loaded."
+            f"save takes a fitted estimator of polyleaf ({_NAMES}); got {name}. Use joblib.dump, "
+            "whose files run code when they are loaded."
         )
     check_is_fitted(model)
     arrays, metadata = model._to_file()
@@ -81,14 +82,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     where = repr(os.fspath(path))
     # Nothing but what is listed is ever constructed.
     name = str(metadata.get("estimator"))
-    known = ESTIMATORS if name in ESTIMATORS else META_ESTIMATORS
     try:
-        if name not in known:
+        if name not in _known(name):
             raise ValueError(
-                f"it holds a {metadata.get('estimator')!r:.60}; this release knows "
-                f"{', '.join([*ESTIMATORS, *META_ESTIMATORS])}."
+                f"it holds a {metadata.get('estimator')!r:.60}; this release knows {_NAMES}."
             )
-        return known[name]._from_file(arrays, metadata)
+        return _known(name)[name]._from_file(arrays, metadata)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         written_by = str(metadata.get("polyleaf"))[:40]
         if _is_newer(written_by):
@@ -98,6 +97,10 @@ def load(path: str | os.PathLike[str]) -> Any:
                 "Install a newer release."
             ) from error
         raise ModelFileError(f"{where} is damaged: {error}") from error
+
+
+def _known(name: str) -> LazyClasses:
+    return ESTIMATORS if name in ESTIMATORS else META_ESTIMATORS
 
 
 def _is_newer(written_by: str) -> bool:
