@@ -20,7 +20,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def boosted(kind):
-    return BoostingRegressor(n_estimators=4, max_depth=2, **KINDS[kind]).fit(X, Y)._model
+    return BoostingRegressor(n_estimators=4, max_depth=2, **KINDS[kind]).fit(X, Y)._fitted.model
 
 
 @each_kind

@@ -42,7 +42,7 @@ def test_training_predictions_are_those_of_the_model():
         final = model.history_["train_loss"][-1]
         raw = model._raw(X).astype(float)
         if model.loss == "squared_error":
-            scaled = (targets - model._shift) / model._scale
+            scaled = (targets - model._fitted.reader.shift) / model._fitted.reader.scale
             expected = 0.5 * np.mean((scaled - raw) ** 2)
         else:
             margin = np.where(targets == 1, raw, -raw)
@@ -68,7 +68,7 @@ def test_unobserved_targets_are_learnt_around(projection):
     wild = np.where(hidden, 1000.0, Y_TRAIN)
     weighed = regressor(**given).fit(X_TRAIN, wild, sample_weight=(~hidden).astype(float))
     assert weighed.score(X_TEST, Y_TEST) > whole - 0.12
-    rest = np.where(hidden, 0.0, (Y_TRAIN - model.predict(X_TRAIN)) / model._scale)
+    rest = np.where(hidden, 0.0, (Y_TRAIN - model.predict(X_TRAIN)) / model._fitted.reader.scale)
     expected = 0.5 * np.sum(rest**2) / np.sum(~hidden)
     assert model.history_["train_loss"][-1] == pytest.approx(expected, rel=1e-3)
 
@@ -295,8 +295,8 @@ def test_a_saved_model_predicts_the_same(parameters, tmp_path):
 
 def test_linear_leaf_fits_store_numbers_and_not_vectors():
     model = regressor(projection=ONE, leaf_fit="linear").fit(X, Y)
-    arrays = model._model.to_arrays()
-    assert arrays["leaf_values"].shape == (model._model.structure.n_leaves, 1)
+    arrays = model._fitted.model.to_arrays()
+    assert arrays["leaf_values"].shape == (model._fitted.model.structure.n_leaves, 1)
     assert arrays["tree_factors"].shape == (20, 5)
 
 
@@ -318,7 +318,7 @@ def test_every_fit_takes_eval_set_and_callbacks_by_name():
 def test_a_boosted_logistic_model_is_calibrated_on_its_training_rows():
     model = classifier(n_estimators=100).fit(X, LABELS)
     np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), LABELS.mean(axis=0), atol=0.02)
-    assert isinstance(model._loss, Logistic)
+    assert isinstance(model._fitted.reader.loss, Logistic)
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])

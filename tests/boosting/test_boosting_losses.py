@@ -48,7 +48,7 @@ def test_views_draw_all_quantiles_of_an_output_together():
     # One output has two channels: a selection of one output sees both of them.
     model = regressor(loss=Quantile([0.2, 0.8]), projection="round_robin", n_estimators=2)
     model.fit(X, Y)
-    values = model._model.leaf_values.reshape(-1, 5, 2)
+    values = model._fitted.model.leaf_values.reshape(-1, 5, 2)
     for leaf_values in values[np.abs(values).max(axis=(1, 2)) > 0]:
         assert np.count_nonzero(np.abs(leaf_values).max(axis=1)) == 1
 
@@ -57,7 +57,7 @@ def test_a_joint_loss_boosted_one_output_at_a_time_predicts_what_training_saw():
     model = BoostingClassifier(
         loss="examplewise_logistic", projection="round_robin", n_estimators=10, random_state=0
     ).fit(X, LABELS)
-    expected = model._loss.value(LossTargets.of(LABELS), model._raw(X)) / len(X)
+    expected = model._fitted.reader.loss.value(LossTargets.of(LABELS), model._raw(X)) / len(X)
     assert model.history_["train_loss"][-1] == pytest.approx(expected, rel=1e-5)
 
 

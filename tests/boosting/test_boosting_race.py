@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import polyleaf
 from polyleaf import BoostingClassifier, BoostingRegressor
-from polyleaf.boosting.race import _Race, _Result
+from polyleaf.boosting.rounds import _Race, _Result
 from polyleaf.projections import Adaptive, Gaussian, RoundRobin
 
 RNG = np.random.default_rng(0)
@@ -74,14 +74,14 @@ class Recorded(_Race):
 
     runs: ClassVar[list[_Result]] = []
 
-    def run(self, projection, leader):
-        self.runs.append(super().run(projection, leader))
+    def run(self, projection, leader, n_estimators):
+        self.runs.append(super().run(projection, leader, n_estimators))
         return self.runs[-1]
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    monkeypatch.setattr("polyleaf.boosting.race._Race", Recorded)
+    monkeypatch.setattr("polyleaf.boosting.rounds._Race", Recorded)
     monkeypatch.setattr(Recorded, "runs", [])
     return Recorded.runs
 

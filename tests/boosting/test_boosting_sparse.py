@@ -25,7 +25,7 @@ def test_what_does_not_fit_is_refused_with_the_memory_it_would_need(dense, monke
     many = sparse.csr_array((np.ones(1), ([0], [0])), shape=(6_000, 10_000))
     advice = "factored form"
     if dense:
-        monkeypatch.setattr("polyleaf.checks.memory._SMALL_BYTES", 0)
+        monkeypatch.setattr("polyleaf.checks.memory.SMALL_BYTES", 0)
         monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 9)
         many, advice = np.zeros((6_000, 2)), "fewer rows"
     with pytest.raises(MemoryError, match=rf"GiB, of which 0\.. are available\. .*{advice}"):
@@ -33,7 +33,7 @@ def test_what_does_not_fit_is_refused_with_the_memory_it_would_need(dense, monke
 
 
 def test_what_fits_is_not_refused_however_large(monkeypatch):
-    monkeypatch.setattr("polyleaf.checks.memory._SMALL_BYTES", 0)
+    monkeypatch.setattr("polyleaf.checks.memory.SMALL_BYTES", 0)
     monkeypatch.setattr("polyleaf.boosting.checks.LARGEST_RAW_BYTES", 0)
     name = "polyleaf.checks.memory.available_memory"
     monkeypatch.setattr(name, lambda: None)
@@ -89,7 +89,7 @@ def test_a_hundred_thousand_labels_are_boosted_in_factored_form():
     model = classifier(loss="squared_error", leaf_fit="linear", n_estimators=3).fit(
         features, labels
     )
-    boosted = model._model
+    boosted = model._fitted.model
     assert boosted.tree_factors.shape == (3, 100_000)
     # The factors of some labels are the shrunk least squares fits to their residuals.
     some = np.r_[:60, 99_990:100_000]
@@ -118,7 +118,7 @@ def test_a_hundred_thousand_labels_are_boosted_in_factored_form():
 def test_sparse_predictions_made_in_blocks_are_those_of_all_rows(decoding, monkeypatch):
     model = classifier(decoding=decoding).fit(X, sparse.csr_array(LABELS))
     whole = model.predict(X)
-    monkeypatch.setattr("polyleaf.boosting.classifier._BLOCK_ENTRIES", 7)
+    monkeypatch.setattr("polyleaf.boosting.estimators._BLOCK_ENTRIES", 7)
     blocks = model.predict(X)
     assert blocks.dtype == whole.dtype
     assert isinstance(blocks, sparse.csr_array)

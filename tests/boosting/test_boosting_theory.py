@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from polyleaf import BoostingClassifier, BoostingRegressor, projections
+from polyleaf.data import read_classes, read_numbers
 from polyleaf.losses import LOSSES, LossTargets
 from polyleaf.projections import PROJECTIONS
 
@@ -30,13 +31,15 @@ def problem_for(loss):
 
 def measured_losses(fitted, Y):
     """Mean training loss before the first round and after each, from what the model predicts."""
-    targets = fitted._ingest_targets(Y, len(X))
-    scaled = (targets.values - fitted._shift) / fitted._scale
+    read = read_numbers if isinstance(fitted, BoostingRegressor) else read_classes
+    targets = read(Y, len(X), estimator_name="")
+    reader = fitted._fitted.reader
+    scaled = (targets.values - reader.shift) / reader.scale
     given = LossTargets(scaled, None, targets.schema.channel_offsets)
-    baseline = np.tile(fitted._model.baseline, (len(X), 1))
+    baseline = np.tile(fitted._fitted.model.baseline, (len(X), 1))
     stages = [baseline, *fitted._staged_raw(X)]
-    total = fitted._loss.total_weight(given)
-    return np.array([fitted._loss.value(given, raw.astype(float)) for raw in stages]) / total
+    total = reader.loss.total_weight(given)
+    return np.array([reader.loss.value(given, raw.astype(float)) for raw in stages]) / total
 
 
 def views(leaf_fit, loss):
@@ -164,7 +167,7 @@ def test_many_components_tend_to_all_outputs():
 
 def test_round_robin_equals_one_model_per_output():
     together = model(NUMBERS, projection="round_robin", n_estimators=5)
-    assert together._model.kind == "single"
+    assert together._fitted.model.kind == "single"
     for j in range(NUMBERS.shape[1]):
         alone = model(NUMBERS[:, j], n_estimators=5, random_state=3)
         np.testing.assert_allclose(together.predict(X)[:, j], alone.predict(X), rtol=1e-4)
@@ -173,7 +176,7 @@ def test_round_robin_equals_one_model_per_output():
 def test_linear_factors_are_the_least_squares_fit():
     one = projections.Gaussian(n_components=1)
     fitted = model(NUMBERS, n_estimators=1, projection=one, leaf_fit="linear", learning_rate=1.0)
-    boosted = fitted._model
+    boosted = fitted._fitted.model
     assert boosted.leaf_values.shape == (boosted.structure.n_leaves, 1)
     assert boosted.tree_factors.shape == (1, 4)
     numbers = boosted.leaf_values[boosted.leaves_of(X)[:, 0], 0].astype(float)

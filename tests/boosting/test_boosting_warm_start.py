@@ -119,7 +119,7 @@ def test_what_is_learnt_perfectly_goes_on_having_a_tree_per_round(tmp_path):
         projection="round_robin", learning_rate=1.0, l2_regularization=0.0, n_estimators=5
     ).fit(X, targets)
     model.set_params(n_estimators=10).fit(X, targets)
-    assert model._model.n_trees == 30
+    assert model._fitted.model.n_trees == 30
     assert model.n_estimators_ == len(model.history_["train_loss"]) == 10
     assert len(list(model.staged_predict(X))) == 10
     polyleaf.save(model, tmp_path / "model")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyleaf.projections import PCA, PROJECTIONS, Adaptive, Hadamard, Subsample
-from polyleaf.projections._n_components import count_components
+from polyleaf.projections._base import count_components
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_views_beyond_the_memory_are_refused_before_they_are_drawn(
 
 @pytest.mark.parametrize("projection", [PCA(1.0), Hadamard(1.0)])
 def test_fractions_beyond_the_memory_are_refused_too(projection, make_context, monkeypatch):
-    monkeypatch.setattr("polyleaf.checks.memory._SMALL_BYTES", 0)
+    monkeypatch.setattr("polyleaf.checks.memory.SMALL_BYTES", 0)
     # An entry of a row or a coefficient takes 8 bytes: 6 components of 6 rows and 6 outputs.
     monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 6 * (6 + 6) * 8 - 1)
     with pytest.raises(MemoryError, match="6 rows by 6 components"):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polyleaf.projections import View
-from polyleaf.projections import _centring as centring
+from polyleaf.projections import View, _view
 
 N_ROWS, N_CHANNELS = 23, 5
 MASKS = [False, True]
@@ -53,7 +52,7 @@ def naive_mixing(values, observed, weights, matrix):
 def test_mixing_equals_the_naive_reference(
     as_sparse, masked, weighted, block_entries, monkeypatch
 ):
-    monkeypatch.setattr(centring, "BLOCK_ENTRIES", block_entries)
+    monkeypatch.setattr(_view, "BLOCK_ENTRIES", block_entries)
     values, observed, weights = problem(masked, weighted)
     matrix = np.random.default_rng(1).normal(size=(N_CHANNELS, 3))
     matrix[2] = 0.0  # a channel that is not seen
@@ -71,7 +70,7 @@ def test_centred_products_equal_products_with_the_centred_matrix(masked, weighte
     values, observed, weights = problem(masked, weighted)
     scale = None if weights is None else np.sqrt(weights)
     given = sparse.csr_array(values) if as_sparse else values
-    operator = centring.CentredValues(given, observed, weights, scale)
+    operator = _view.CentredValues(given, observed, weights, scale)
     centred = operator.matmul(np.eye(N_CHANNELS))
     right = np.random.default_rng(2).normal(size=(N_ROWS, 4))
     np.testing.assert_allclose(operator.rmatmul(right), centred.T @ right, atol=1e-10)

@@ -1,160 +1,169 @@
-"""What fits of boosting for numbers and for classes have in common: rounds and validation."""
+"""What boosting for numbers and for classes have in common: the fit, stages and inspection."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import losses, projections
-from polyleaf.boosting.boosted_models import BoostedModels
-from polyleaf.boosting.booster import Booster, BoostingSettings
+from polyleaf.boosting.booster import (
+    Booster,
+    BoostingSettings,
+    is_squared_error,
+    n_values_of,
+)
 from polyleaf.boosting.checks import (
     Callback,
     as_callbacks,
     check_combinations,
+    check_goes_on,
     is_factored,
+    joined_history,
     monotone_signs,
     resolved_leaf_values,
 )
 from polyleaf.boosting.factored import FactoredBooster
-from polyleaf.boosting.loop import BoostingLoop, StoppingRule, Validation
+from polyleaf.boosting.fitted import FittedBoosting, RawReader
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.model_booster import ModelBooster
 from polyleaf.boosting.parameters import BOOSTING_PARAMETERS
-from polyleaf.boosting.prediction import BoostingPrediction
-from polyleaf.boosting.race import ChosenView, choose_projection
-from polyleaf.boosting.units import Units
+from polyleaf.boosting.rounds import (
+    BoostingLoop,
+    ChosenView,
+    StoppingRule,
+    Validation,
+    choose_projection,
+)
+from polyleaf.boosting.state import Units
 from polyleaf.boosting.validation import HeldOut, read_eval_set, score_function, set_aside
-from polyleaf.boosting.warm_start import check_goes_on, joined_history
-from polyleaf.data import BinnedData, Targets
-from polyleaf.data.training import TargetRows, TrainingData
-from polyleaf.estimator.parameters import Parameter
+from polyleaf.boosting.weak_models import ModelBooster
+from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.running import progress_bar
-from polyleaf.trees.growing import tree_settings
+from polyleaf.trees.growing import TreeSettings, tree_settings
+from polyleaf.trees.moments import channel_moments
+from polyleaf.trees.structure import apply_trees
+
+if TYPE_CHECKING:
+    from polyleaf.boosting.weak_models import BoostedModels
+    from polyleaf.data import Targets, TrainingData
+    from polyleaf.estimator.parameters import Parameter
+    from polyleaf.losses import Loss
+    from polyleaf.projections import Projection
 
 #: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
 _MAP_ROWS = 512
+#: The loss that 'auto' stands for; softmax for what is not here.
+_AUTO_LOSSES = {"regression": "squared_error", "binary": "logistic", "multilabel": "logistic"}
 
 
-class BoostingEstimator(BoostingPrediction):
-    """Base of the boosted models."""
+class Boosting(Estimator):
+    """What boosted models for numbers and for classes have in common."""
 
     _declared: ClassVar[dict[str, Parameter]] = BOOSTING_PARAMETERS
+    _fitted_type = FittedBoosting
+    _fitted: FittedBoosting
 
-    def _fit(
+    def fit(
         self,
-        data: BinnedData,
-        targets: Targets,
-        sample_weight: NDArray[np.float64] | None,
-        eval_set: tuple[Any, ...] | None,
-        callbacks: Callback | Sequence[Callback],
-    ) -> None:
-        # Whatever ends a fit early, this estimator is still what it was before.
-        draft = object.__new__(type(self))
-        draft.__dict__.update(self.__dict__)
-        draft._boost(data, targets, sample_weight, eval_set, as_callbacks(callbacks))
-        self.__dict__ = draft.__dict__
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: tuple[Any, ...] | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
+    ) -> Self:
+        """Boost the model.
 
-    def _boost(
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            NaN and None are missing values.
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Numbers, or classes and labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+        eval_set : tuple (X, y) or (X, y, sample_weight), optional
+            Validation rows, for `history_` and early stopping.
+        callbacks : callable or sequence of callable
+            Called after every round with a progress that has `n_estimators`, `train_loss`,
+            `validation_loss` and `validation_score`; one that returns True ends the fit.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, eval_set=eval_set, callbacks=callbacks)
+
+    def _train(
         self,
-        data: BinnedData,
-        targets: Targets,
-        sample_weight: NDArray[np.float64] | None,
-        eval_set: tuple[Any, ...] | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        loss = self._resolved_loss(targets.schema.kind)
-        check_combinations(self, loss, data.schema, targets)
-        old = self._start(data, targets, loss)
-        training, held_out = self._training_data(data, targets, sample_weight, eval_set)
-        settings, most_rounds = self._settings(data, loss, training, goes_on=old is not None)
-        units = Units.of(training, loss, settings.tree.normalize_outputs)
+        data: TrainingData,
+        eval_set: tuple[Any, ...] | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
+    ) -> FittedBoosting:
+        old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
+        tree = tree_settings(self, data.encoded.shape, False, None)
+        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
+        name = self.loss
+        if isinstance(name, str) and name == "auto":
+            name = _AUTO_LOSSES.get(data.targets.schema.kind, "softmax")
+        loss = losses.resolve(name)
+        is_joint, can_part = loss.is_joint_over_outputs, loss.can_part_outputs
+        settings = self._settings(data, tree, loss, is_joint, can_part)
+        heard = as_callbacks(callbacks)
+        check_combinations(self, settings, data.schema, data.targets)
         if old is not None:
-            units = units.kept(self._shift, self._scale)
-        booster = self._booster(training, settings, units)
-        self._loss, self._is_normalized = loss, settings.tree.normalize_outputs
-        self._shift, self._scale = units.shift, units.scale
-        self._remember(data.schema, targets.schema)
-        validation = self._validation(units, held_out, training.targets)
+            check_goes_on(self, old, data, loss)
+        data, held_out = self._validation_rows(data, eval_set, entropy)
+        if old is None:
+            view = self._choose_view(data, settings, entropy)
+        else:
+            view = ChosenView(old.projection)
+        settings = replace(settings, tree=replace(tree, projection=view.projection))
+        moments = channel_moments(data.targets)
+        units = Units.of(data, moments, loss, settings.n_values, tree.normalize_outputs)
+        if old is not None:  # its trees speak in its units
+            units = replace(units, shift=old.reader.shift, scale=old.reader.scale)
+        reader = RawReader(loss, data.targets.schema, units.shift, units.scale)
+        booster = self._booster(data, settings, entropy, units)
+        validation = self._validation(reader, units, held_out, data.targets)
+        n_rounds = min(self.n_estimators, view.most_rounds or self.n_estimators)
         rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
-        n_rounds = min(self.n_estimators, most_rounds or self.n_estimators)
-        per_stage = None if old is None else self._trees_per_stage
-        n_new = n_rounds - (0 if old is None else self.n_estimators_)
-        with progress_bar(type(self).__name__, n_new, self.verbose) as advance:
-            loop = BoostingLoop(booster, validation, rule, callbacks, advance)
-            model = loop.run(n_rounds, old, per_stage)
-        assert model is not None
-        self._trees_per_stage = booster.n_trees_per_stage
-        kept = 0 if old is None else old.n_trees // self._trees_per_stage
-        self.history_ = joined_history(self.history_ if kept else {}, kept, loop.history)
-        self._model = model
-        self.best_iteration_ = self.n_estimators_
-        self._moves = self._sampled_moves(training)
+        loop = BoostingLoop(booster, validation, rule, heard)
+        rounds = self._run(loop, n_rounds, old)
+        history = joined_history(old, loop.history)
+        model = booster.joined(rounds, None if old is None else old.model)
+        # What trees add to outputs is told by their leaves, unless each serves one output alone.
+        is_told = isinstance(model, BoostedTrees) and not isinstance(
+            view.projection, projections.RoundRobin
+        )
+        return FittedBoosting(
+            features=data.schema,
+            targets=data.targets.schema,
+            model=model,
+            reader=reader,
+            is_normalized=tree.normalize_outputs,
+            projection=view.projection,
+            history=history,
+            trees_per_stage=booster.n_trees_per_stage,
+            entropy=entropy,
+            moves=None if is_told else _sampled_moves(model, data, booster.n_threads),
+        )
 
     @property
     def _stops_early(self) -> bool:
         """Whether validation rows decide when to stop; 'auto' leaves that to the trial fits."""
         return not isinstance(self.early_stopping, str) and bool(self.early_stopping)
 
-    def _booster(
-        self, training: TrainingData, settings: BoostingSettings, units: Units
-    ) -> Booster:
-        if is_factored(self, settings.loss, training.targets):
-            if self._stops_early or self.eval_metric is not None:
-                raise ValueError(
-                    "So many sparse outputs are boosted without raw predictions, and thus "
-                    "without validation: use early_stopping=False and eval_metric=None."
-                )
-            return FactoredBooster(
-                training, settings, self._entropy, self._n_threads(), self.n_estimators, units
-            )
-        if self.estimator is None:
-            return Booster(training, settings, self._entropy, self._n_threads(), units)
-        return ModelBooster(
-            training, settings, self._entropy, self._n_threads(), self.estimator, units
-        )
-
-    def _resolved_loss(self, kind: str) -> losses.Loss:
-        if isinstance(self.loss, str) and self.loss == "auto":
-            auto = {"regression": "squared_error", "binary": "logistic", "multilabel": "logistic"}
-            return losses.resolve(auto.get(kind, "softmax"))
-        return losses.resolve(self.loss)
-
     def _settings(
-        self, data: BinnedData, loss: losses.Loss, training: TrainingData, *, goes_on: bool
-    ) -> tuple[BoostingSettings, int | None]:
-        """Give the settings, and a limit of rounds if the trial fits of a view showed one."""
-        is_auto = isinstance(self.projection, str) and self.projection == "auto"
-        settings = self._settings_without_view(data, loss)
-        most_rounds = None
-        if not goes_on:
-            if is_auto:
-                chosen = self._automatic_view(settings, training)
-            else:
-                chosen = ChosenView(projections.resolve(self.projection))
-            self.projection_ = chosen.projection
-            if isinstance(self.early_stopping, str) and not self.warm_start:
-                most_rounds = chosen.most_rounds
-        tree = replace(settings.tree, projection=self.projection_)
-        return replace(settings, tree=tree), most_rounds
-
-    def _automatic_view(self, settings: BoostingSettings, training: TrainingData) -> ChosenView:
-        """Choose the view by a race, where all views are possible."""
-        if self.leaf_fit == "linear":
-            return ChosenView(projections.Gaussian(n_components=1))
-        if self.estimator is not None:  # other models have no leaves, and see all outputs
-            return ChosenView(None)
-        return choose_projection(
-            training, settings, self._entropy, self._n_threads(), self.n_estimators
-        )
-
-    def _settings_without_view(self, data: BinnedData, loss: losses.Loss) -> BoostingSettings:
+        self, data: TrainingData, tree: TreeSettings, loss: Loss, is_joint: bool, can_part: bool
+    ) -> BoostingSettings:
+        """Give the settings, but for the view."""
         return BoostingSettings(
-            tree=tree_settings(self, data.shape, False, None),
+            tree=tree,
             loss=loss,
             learning_rate=float(self.learning_rate),
             leaf_fit=self.leaf_fit,
@@ -162,57 +171,54 @@ class BoostingEstimator(BoostingPrediction):
             l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
             monotone=monotone_signs(self.monotonic_cst, data.schema),
+            n_values=n_values_of(loss),
+            is_squared_error=is_squared_error(loss),
+            is_joint=is_joint,
+            can_part=can_part,
         )
 
-    def _start(
-        self, data: BinnedData, targets: Targets, loss: losses.Loss
-    ) -> BoostedTrees | BoostedModels | None:
-        """Give the trees to go on from, if there are any and that is wanted."""
-        if not (self.warm_start and hasattr(self, "_model")):
-            self._entropy = self._rng().integers(2**32, size=4).tolist()
-            return None
-        check_goes_on(self, data, targets, loss)
-        return self._model
-
-    def _training_data(
-        self,
-        data: BinnedData,
-        targets: Targets,
-        sample_weight: NDArray[np.float64] | None,
-        eval_set: tuple[Any, ...] | None,
+    def _validation_rows(
+        self, data: TrainingData, eval_set: tuple[Any, ...] | None, entropy: list[int]
     ) -> tuple[TrainingData, HeldOut | None]:
-        """Set validation rows aside, or read those that were given."""
-        features, encoded = data.binned(self.max_bins, self._n_threads()), data.encoded
-        weights = self._loss_weights(sample_weight, targets, targets)
-        held_out = None
+        """Read the validation rows that were given, or set some training rows aside."""
         if eval_set is not None:
-            held_out = read_eval_set(self, data, targets, eval_set)
-        elif self._stops_early:
-            kept, aside = set_aside(targets, weights, self.validation_fraction, self._entropy)
-            given, w = (None if w is None else w[aside] for w in (sample_weight, weights))
-            held_out = HeldOut(encoded[aside], targets.at(aside), given, w)
-            features, encoded, targets = features.at(kept), encoded[kept], targets.at(kept)
-            weights = None if weights is None else weights[kept]
-        training = TrainingData(
-            features=features,
-            encoded=encoded,
-            n_categories=data.schema.n_categories,
-            targets=targets,
-            weights=weights,
-        )
-        return training, held_out
+            return data, read_eval_set(self, data, eval_set)
+        if self._stops_early:
+            return set_aside(data, self.validation_fraction, entropy)
+        return data, None
 
-    def _ingest_targets(self, y: Any, n_rows: int) -> Targets:
-        raise NotImplementedError
+    def _choose_view(
+        self, data: TrainingData, settings: BoostingSettings, entropy: list[int]
+    ) -> ChosenView:
+        """Choose the view: by a race, where that is asked for and all views are possible."""
+        if not (isinstance(self.projection, str) and self.projection == "auto"):
+            return ChosenView(projections.resolve(self.projection))
+        if self.leaf_fit == "linear":
+            return ChosenView(projections.Gaussian(n_components=1))
+        if self.estimator is not None:  # other models have no leaves, and see all outputs
+            return ChosenView(None)
+        chosen = choose_projection(data, settings, entropy, self._n_threads(), self.n_estimators)
+        if self.warm_start or not isinstance(self.early_stopping, str):
+            return ChosenView(chosen.projection)
+        return chosen
 
-    def _loss_weights(
-        self, sample_weight: NDArray[np.float64] | None, targets: Targets, counted: Targets
-    ) -> NDArray[np.float64] | None:
-        """Weights of the loss: those of rows or entries, times those of classes."""
-        return sample_weight
+    def _booster(
+        self, data: TrainingData, settings: BoostingSettings, entropy: list[int], units: Units
+    ) -> Booster:
+        n_threads = self._n_threads()
+        if is_factored(self, settings, data.targets):
+            if self._stops_early or self.eval_metric is not None:
+                raise ValueError(
+                    "So many sparse outputs are boosted without raw predictions, and thus "
+                    "without validation: use early_stopping=False and eval_metric=None."
+                )
+            return FactoredBooster(data, settings, entropy, n_threads, self.n_estimators, units)
+        if self.estimator is None:
+            return Booster(data, settings, entropy, n_threads, units)
+        return ModelBooster(data, settings, entropy, n_threads, self.estimator, units)
 
     def _validation(
-        self, units: Units, held_out: HeldOut | None, training: Targets
+        self, reader: RawReader, units: Units, held_out: HeldOut | None, training: Targets
     ) -> Validation | None:
         if held_out is None:
             if self.eval_metric is not None:
@@ -223,31 +229,123 @@ class BoostingEstimator(BoostingPrediction):
             return None
         score = None
         if self.eval_metric is not None:
-            score = score_function(self, held_out, training)
-        rows = units.loss_targets(TargetRows.of(held_out.targets, held_out.weights))
+            score = score_function(self, reader, held_out, training)
+        rows = units.loss_targets(held_out.targets)
         try:
-            self._loss.check_targets(rows)
+            reader.loss.check_targets(rows)
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from error
         return Validation(held_out.encoded, rows, score)
+
+    def _run(self, loop: BoostingLoop, n_rounds: int, old: FittedBoosting | None) -> list[Any]:
+        if old is None:
+            n_old, model, per_stage = 0, None, None
+        else:
+            n_old, model, per_stage = old.n_rounds, old.model, old.trees_per_stage
+        bar: Any = nullcontext()
+        if self.verbose:
+            bar = progress_bar(type(self).__name__, n_rounds - n_old, self.verbose)
+        with bar as loop.advance:
+            return loop.run(n_rounds, model, per_stage)
 
     def _truth(self, targets: Targets) -> Any:
         """Targets as metrics want them: NaN where they are not observed."""
         raise NotImplementedError
 
-    def _shown(self, raw: NDArray[np.float32], needs: str) -> Any:
+    def _shown(self, reader: RawReader, raw: NDArray[np.float32], needs: str) -> Any:
         """Predictions as metrics want them: values, labels, scores or probabilities."""
         raise NotImplementedError
 
-    def _sampled_moves(self, training: TrainingData) -> NDArray[np.float32] | None:
-        """Sample what is added to every channel on some training rows, if no tree serves two."""
-        is_shared = isinstance(self._model, BoostedTrees) and not isinstance(
-            self.projection_, projections.RoundRobin
-        )
-        if is_shared:
-            return None
-        rows = training.weighted_rows
-        rows = rows[:: -(-rows.size // _MAP_ROWS)]
-        raw = self._model.predict(training.encoded[rows], self._n_threads())
-        moves = np.nan_to_num(raw - self._model.baseline.astype(np.float32))
-        return np.ascontiguousarray(moves.T)
+    # Predictions -------------------------------------------------------------------------------
+
+    def _raw(self, X: Any) -> NDArray[np.float32]:
+        encoded = self._encode(X)
+        return self._fitted.model.predict(encoded, self._n_threads())
+
+    def _staged_raw(self, X: Any) -> Iterator[NDArray[np.float32]]:
+        encoded = self._encode(X)
+        fitted = self._fitted
+        return fitted.model.staged_predict(encoded, fitted.trees_per_stage, self._n_threads())
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, n_trees), int32
+            Nodes of each tree, numbered in preorder.
+        """
+        encoded = self._encode(X)
+        return apply_trees(self._trees().structure, encoded, self._n_threads())
+
+    # What was learnt ---------------------------------------------------------------------------
+
+    @property
+    def n_estimators_(self) -> int:
+        """Number of rounds that are kept."""
+        check_is_fitted(self)
+        return self._fitted.n_rounds
+
+    @property
+    def best_iteration_(self) -> int:
+        """Number of rounds that are kept: up to the best, if there is early stopping."""
+        return self.n_estimators_
+
+    @property
+    def projection_(self) -> Projection | None:
+        """The view of the outputs that was used; None: all of them."""
+        check_is_fitted(self)
+        return self._fitted.projection
+
+    @property
+    def history_(self) -> dict[str, NDArray[np.float64]]:
+        """Mean loss after every round, and the score on validation rows if there is one."""
+        check_is_fitted(self)
+        return self._fitted.history
+
+    def _trees(self) -> BoostedTrees:
+        """Give the trees, if it is trees that were boosted."""
+        check_is_fitted(self)
+        model = self._fitted.model
+        if not isinstance(model, BoostedTrees):
+            raise AttributeError(
+                f"Only boosted trees have leaves and importances; this {type(self).__name__} "
+                f"boosts {self.estimator!r}."
+            )
+        return model
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the gains of all splits, of shape (p,)."""
+        gains = self._trees().feature_gains
+        total = gains.sum()
+        return gains / total if total > 0 else gains.copy()
+
+    @property
+    def output_map_(self) -> NDArray[np.float64]:
+        """Which outputs share structure: cosines in [-1, 1], of shape (n_outputs_, n_outputs_).
+
+        Of what the trees add to two outputs: the vectors rho of ``leaf_fit='linear'``, or the
+        values of all leaves. 1: every tree moves both alike; 0: they have nothing in common; -1:
+        every tree moves them in opposite directions. Channels of an output are taken together.
+
+        Where no tree serves two outputs (one output at a time), and for an `estimator`: of what
+        the whole model adds to two outputs on (some of) the training rows.
+        """
+        check_is_fitted(self)
+        return self._fitted.output_map()
+
+
+def _sampled_moves(
+    model: BoostedTrees | BoostedModels, data: TrainingData, n_threads: int
+) -> NDArray[np.float32]:
+    """Sample what is added to every channel on some training rows."""
+    rows = data.weighted_rows
+    rows = rows[:: -(-rows.size // _MAP_ROWS)]
+    raw = model.predict(data.encoded[rows], n_threads)
+    moves = np.nan_to_num(raw - model.baseline.astype(np.float32))
+    return np.ascontiguousarray(moves.T)

@@ -8,7 +8,7 @@ leaf (leaf_fit "linear").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.boosting.boosted_models import BoostedModels
-from polyleaf.boosting.gradient_channels import gradient_channels
-from polyleaf.boosting.leaves import LeafFitter, TreeMove
+from polyleaf.boosting.leaves import LeafFitter, TreeMove, gradient_channels, mixed_row_weights
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.state import BoostingState, LeafRows, make_state
-from polyleaf.boosting.units import Units, check_kept_units
-from polyleaf.losses import Loss, check_finite, check_shapes
-from polyleaf.projections import Feedback, Projection, ProjectionContext, RoundRobin, View
+from polyleaf.boosting.state import BoostingState, LeafRows, Units, check_size, make_state
+from polyleaf.losses import Loss, Quantile, SquaredError, check_finite, check_shapes
+from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
 from polyleaf.trees.channels import Channels, Scaling
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
-from polyleaf.trees.model import apply_trees
 from polyleaf.trees.moments import Moments
-from polyleaf.trees.structure import TreeStructure, join_structures
+from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
 if TYPE_CHECKING:
+    from polyleaf.boosting.weak_models import BoostedModels
     from polyleaf.data.training import TrainingData
 
 #: A stream of chance that belongs to no tree.
@@ -46,16 +43,23 @@ class BoostingSettings:
 
     `leaf_values` is "gradient", "newton" or "exact"; `monotone` has a number per feature, or is
     None. `l2_regularization` is for leaf values: the splits do without, which is quicker.
+
+    What the loss declares stands here, too: `n_values`, how many numbers it predicts per channel
+    of the targets; `is_squared_error`; `is_joint` over outputs; and whether it `can_part` them.
     """
 
     tree: TreeSettings
     loss: Loss
-    learning_rate: float = 0.1
-    leaf_fit: str = "relabel"
-    leaf_values: str = "newton"
-    l2_regularization: float = 0.0
-    subsample: float = 1.0
-    monotone: NDArray[np.int8] | None = None
+    learning_rate: float
+    leaf_fit: str
+    leaf_values: str
+    l2_regularization: float
+    subsample: float
+    monotone: NDArray[np.int8] | None
+    n_values: int
+    is_squared_error: bool
+    is_joint: bool
+    can_part: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +93,8 @@ class Booster:
     entropy : sequence of int
         The seed.
     n_threads : int
-    units : Units, optional
-        Those of an earlier fit that is gone on with; by default of these data.
+    units : Units
+        Of these data, or those of an earlier fit that is gone on with.
     """
 
     def __init__(
@@ -99,25 +103,49 @@ class Booster:
         settings: BoostingSettings,
         entropy: Sequence[int],
         n_threads: int,
-        units: Units | None = None,
+        units: Units,
     ) -> None:
-        self.data, self.settings, self.n_threads = data, settings, n_threads
+        self._take(data, settings, entropy, n_threads, units)
+        self.targets = targets = units.loss_targets(data.targets)
+        check_size(targets)
+        loss = settings.loss
+        loss.check_targets(targets)
+        check_shapes(loss, targets)
+        self.baseline = loss.baseline(targets)
+        check_finite(loss, targets, self.baseline)
+        self.total_weight = loss.total_weight(targets)
+        self._first_value: float | None = None
+        if settings.is_squared_error:
+            raw = np.broadcast_to(self.baseline.astype(np.float32), targets.values.shape)
+            self._first_value = loss.value(targets, raw)
+        self._fitter = LeafFitter(settings, data.weight_unit)
+        self._row_weights = mixed_row_weights(data.targets)
+
+    def _take(
+        self,
+        data: TrainingData,
+        settings: BoostingSettings,
+        entropy: Sequence[int],
+        n_threads: int,
+        units: Units,
+    ) -> None:
+        self.data, self.settings, self.n_threads, self.units = data, settings, n_threads, units
         self.entropy = [int(number) for number in entropy]
-        self.units = units or Units.of(data, settings.loss, settings.tree.normalize_outputs)
-        self.targets = self.units.loss_targets(data)
-        if units is not None:
-            check_kept_units(self.targets)
-        settings.loss.check_targets(self.targets)
-        check_shapes(settings.loss, self.targets)
-        self.baseline = settings.loss.baseline(self.targets)
-        check_finite(settings.loss, self.targets, self.baseline)
         self.feedback: list[Feedback] = []
         self.spent = 0.0  # additions of all trees so far, in lanes
-        self._fitter = LeafFitter(settings, data.weight_unit)
-        n_channels = self.targets.n_channels
+        self._projection = settings.tree.projection
+        self._wants_feedback = self._projection is not None and self._projection.uses_feedback
+        self._watched: Any = None
+        n_channels = units.shift.size
         # The units of gradients are those of the loss: the grower need not scale them.
         self._scaling = Scaling(
             np.ones(n_channels), 1.0, Moments(np.zeros(n_channels), np.ones(n_channels))
+        )
+        offsets = data.targets.schema.channel_offsets
+        is_single = isinstance(self._projection, RoundRobin) and offsets.size - 1 == n_channels
+        #: Kind of leaves of the model.
+        self.kind = (
+            "single" if is_single else ("linear" if settings.leaf_fit == "linear" else "dense")
         )
 
     def start(self, model: BoostedTrees | BoostedModels | None = None) -> None:
@@ -129,16 +157,33 @@ class Booster:
         """
         raw: NDArray[np.float32] = self.baseline.astype(np.float32)
         self.state: BoostingState = make_state(
-            self.settings.loss, self.targets, raw, self.data.weighted_rows, self.n_threads
+            self.settings.loss,
+            self.targets,
+            raw,
+            self.data.weighted_rows,
+            self.n_threads,
+            self._first_value,
         )
-        _ = self.context.varying_channels  # those of y, however well a model fits them
+        context = self.context
+        _ = context.varying_channels  # those of y, however well a model fits them
+        #: How many trees one estimator has: one, or one per output.
+        self.n_trees_per_stage = (
+            1 if self._projection is None else self._projection.n_views(context)
+        )
         if model is not None:
             learnt = np.nan_to_num(model.predict(self.data.encoded, self.n_threads))
             self.state.add(learnt - raw)
 
-    @property
-    def _projection(self) -> Projection | None:
-        return self.settings.tree.projection
+    def watch(self, encoded: Any, raw: NDArray[np.float32]) -> None:
+        """Move raw predictions of these rows along, too; they are not trained on.
+
+        Parameters
+        ----------
+        encoded : ndarray or csr_array of shape (n_rows, n_features)
+        raw : ndarray of shape (n_rows, n_channels), float32
+            Changed in place from now on.
+        """
+        self._watched, self._watched_raw = encoded, raw
 
     @cached_property
     def context(self) -> ProjectionContext:
@@ -147,7 +192,7 @@ class Booster:
         if given is not None:
             given = given / self.data.weight_unit
             if given.ndim == 2:
-                given = np.repeat(given, self.units.repeats, axis=1)
+                given = np.repeat(given, self.settings.n_values, axis=1)
         return ProjectionContext(
             round=0,
             rng=np.random.default_rng([*self.entropy, _CONTEXT_STREAM]),
@@ -157,19 +202,6 @@ class Booster:
             weights=given,
             feedback=self.feedback,
         )
-
-    @property
-    def n_trees_per_stage(self) -> int:
-        """How many trees one estimator has: one, or one per output."""
-        return 1 if self._projection is None else self._projection.n_views(self.context)
-
-    @property
-    def kind(self) -> str:
-        """Kind of leaves of the model."""
-        one_each = self.targets.n_channels == self.targets.channel_offsets.size - 1
-        if isinstance(self._projection, RoundRobin) and one_each:
-            return "single"
-        return "linear" if self.settings.leaf_fit == "linear" else "dense"
 
     def _rng(self, stream: int) -> np.random.Generator:
         """Give the generator of a stream; the one before is used up.
@@ -198,22 +230,19 @@ class Booster:
         before = self.state.value() if self._wants_feedback else 0.0
         view = self._draw(t, rng)
         channels = gradient_channels(self.state, view, self._row_weights)
-        grown = self._grow_structure(channels, rng)
+        grown, watched = self._grow_structure(channels, view.n_channels, rng)
         structure = grown.structure
         leaves, everywhere = self._leaf_rows(grown)
         move, channel = self._move(view, channels, structure, leaves, everywhere)
-        feedback = Feedback(view.choice, 0.0, grown.work, view.n_channels)
-        self.spent += feedback.cost
+        if watched is not None:
+            move.add_to(watched, self._watched_raw, channel, self.n_threads)
+        self.spent += grown.work / view.n_channels * view.n_lanes
         if self._wants_feedback:
-            self.feedback.append(replace(feedback, decrease=before - self.state.value()))
-        return GrownRound(structure, move, channel, self._in_given_weights(grown.feature_gains))
-
-    def _in_given_weights(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        return gains * self.data.weight_unit
-
-    @property
-    def _wants_feedback(self) -> bool:
-        return self._projection is not None and self._projection.uses_feedback
+            decrease = before - self.state.value()
+            feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
+            self.feedback.append(feedback)
+        gains = grown.feature_gains * self.data.weight_unit  # in the weights as given
+        return GrownRound(structure, move, channel, gains)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)
@@ -234,15 +263,28 @@ class Booster:
             self.state.gradient *= self.context.observed
         return self._projection.checked_draw(self.context.at_round(t, rng, values_changed=True))
 
-    def _grow_structure(self, channels: Channels, rng: np.random.Generator) -> GrownSplits:
-        params = grow_params(self.settings.tree, self.data, self._scaling, rng)
-        params.n_threads = self.n_threads
+    def _grow_structure(
+        self, channels: Channels, n_channels: int, rng: np.random.Generator
+    ) -> tuple[GrownSplits, NDArray[np.int32] | None]:
+        """Grow the splits; also give the leaf of every watched row, of shape (n_watched, 1)."""
+        seed = int(rng.integers(2**63))
         rows = self._drawn_rows(rng)
-        is_ordered = rows.size == self.data.features.n_rows and _core.uses_row_orders(
-            rows.size, channels.n_channels
-        )
+        is_ordered = rows.size == self.data.n_rows and _core.uses_row_orders(rows.size, n_channels)
         orders = self._row_orders if is_ordered else None
-        return grow_splits(self.data, channels, params, rows, orders)
+        params = self._params
+        params.seed = seed
+        grown = grow_splits(self.data, channels, params, rows, orders)
+        if self._watched is None:
+            return grown, None
+        nodes = apply_trees(grown.structure, self._watched, self.n_threads)
+        return grown, grown.structure.leaf_index[nodes]
+
+    @cached_property
+    def _params(self) -> _core.GrowParams:
+        """How trees grow; the seed is set for each."""
+        params = grow_params(self.settings.tree, self.data, self._scaling, 0)
+        params.n_threads = self.n_threads
+        return params
 
     @cached_property
     def _row_orders(self) -> _core.RowOrders:
@@ -292,7 +334,7 @@ class Booster:
             return fitter.fit(state, structure, channels, leaves, everywhere), -1
         chosen = np.flatnonzero(updated)
         first = int(chosen[0])
-        if not self.settings.loss.can_part_outputs:
+        if not self.settings.can_part:
             move = fitter.fit(state, structure, channels, leaves, everywhere, updated)
             return (move.of_channel(first), first) if self.kind == "single" else (move, -1)
         part = state.columns(chosen)
@@ -326,14 +368,29 @@ class Booster:
             feature_gains=np.sum([grown.feature_gains for grown in rounds], axis=0),
         )
 
+    def joined(self, rounds: Sequence[Any], start: Any = None) -> Any:
+        """Put a model to go on from, if there is one, and what was grown together.
+
+        Parameters
+        ----------
+        rounds : sequence
+            What `grow` gave; may be empty if there is a model to go on from.
+        start : BoostedTrees or BoostedModels, optional
+        """
+        if start is None:
+            return self.model(rounds)
+        return type(start).concatenate([start, self.model(rounds)]) if rounds else start
+
     def mean_loss(self) -> float:
         """Mean loss of the training rows, in the units of the loss."""
-        return self.state.value() / self._total_weight
+        return self.state.value() / self.total_weight
 
-    @cached_property
-    def _row_weights(self) -> NDArray[np.float32] | None:
-        return self.units.row_weights(self.data)
 
-    @cached_property
-    def _total_weight(self) -> float:
-        return self.settings.loss.total_weight(self.targets)
+def n_values_of(loss: Loss) -> int:
+    """Count the raw channels of a channel of the targets: several for several quantiles."""
+    return loss.quantiles.size if isinstance(loss, Quantile) else 1
+
+
+def is_squared_error(loss: Loss) -> bool:
+    """Whether gradients are residuals, for which there are quicker ways."""
+    return type(loss) is SquaredError

@@ -1,22 +1,32 @@
-"""Which parameters of boosting go together, and what they stand for."""
+"""Which parameters of boosting go together, and what a warm start may change."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from polyleaf.boosting.loop import BoostingProgress
-from polyleaf.checks.memory import check_memory
-from polyleaf.data import FeatureSchema, Targets
-from polyleaf.losses import Loss, Quantile, SquaredError
+from polyleaf import projections
+from polyleaf.boosting.booster import BoostingSettings
+from polyleaf.boosting.model import BoostedTrees
+from polyleaf.boosting.rounds import BoostingProgress
+from polyleaf.checks import memory
+from polyleaf.data import FeatureSchema, Targets, TrainingData
+from polyleaf.losses import Loss
+
+if TYPE_CHECKING:
+    from polyleaf.boosting.fitted import FittedBoosting
 
 #: Raw predictions beyond this many bytes are kept in factored form where that is possible.
 LARGEST_RAW_BYTES = 2**31
+
+#: Names that the leaves of a model can be fitted under.
+_LEAF_FITS = {"dense": ("relabel",), "linear": ("linear",), "single": ("relabel", "linear")}
 
 Callback = Callable[[BoostingProgress], Any]
 
@@ -42,10 +52,10 @@ def resolved_leaf_values(leaf_values: str, loss: Loss) -> str:
 
 
 def check_combinations(
-    estimator: Any, loss: Loss, features: FeatureSchema, targets: Targets
+    estimator: Any, settings: BoostingSettings, features: FeatureSchema, targets: Targets
 ) -> None:
     """Raise a ValueError if parameters, loss and targets do not go together."""
-    kind = targets.schema.kind
+    kind, loss = targets.schema.kind, settings.loss
     if kind not in loss.tasks:
         raise ValueError(
             f"loss={estimator.loss!r} is for {', '.join(sorted(loss.tasks))} targets; y is "
@@ -73,36 +83,41 @@ def check_combinations(
         )
     if estimator.estimator is not None:
         _check_weak_models(estimator, features)
-    is_several = isinstance(loss, Quantile) and loss.quantiles.size > 1
-    if is_several and estimator.eval_metric is not None and not callable(estimator.eval_metric):
+    if (
+        settings.n_values > 1
+        and estimator.eval_metric is not None
+        and not callable(estimator.eval_metric)
+    ):
         raise ValueError(
             f"eval_metric={estimator.eval_metric!r} compares one prediction per output; {loss!r} "
             "gives several. Use a callable, or None for the loss itself."
         )
-    if not is_factored(estimator, loss, targets):
-        _check_memory(estimator, loss, targets)
+    if not is_factored(estimator, settings, targets):
+        _check_memory(estimator, settings, targets)
 
 
-def is_factored(estimator: Any, loss: Loss, targets: Targets) -> bool:
+def is_factored(estimator: Any, settings: BoostingSettings, targets: Targets) -> bool:
     """Whether a model is boosted without raw predictions of all rows, because they are many."""
     is_possible = (
-        type(loss) is SquaredError
+        settings.is_squared_error
         and estimator.leaf_fit == "linear"
         and targets.schema.is_sparse
         and estimator.estimator is None
     )
-    return is_possible and raw_bytes(loss, targets) > LARGEST_RAW_BYTES
+    return is_possible and _raw_bytes(settings, targets) > LARGEST_RAW_BYTES
 
 
-def raw_bytes(loss: Loss, targets: Targets) -> int:
+def _raw_bytes(settings: BoostingSettings, targets: Targets) -> int:
     """Count the bytes of raw predictions of all training rows."""
-    repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
-    return int(4 * targets.values.shape[0] * targets.schema.n_channels * repeats)
+    n_rows, n_channels = targets.values.shape
+    return int(4 * n_rows * n_channels * settings.n_values)
 
 
-def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:
+def _check_memory(estimator: Any, settings: BoostingSettings, targets: Targets) -> None:
     """Refuse what does not fit: targets, raw predictions and gradients of all rows."""
-    needed = 3 * raw_bytes(loss, targets)
+    needed = 3 * _raw_bytes(settings, targets)
+    if needed < memory.SMALL_BYTES:
+        return
     n_rows, n_channels = targets.values.shape
     advice = "Boost fewer rows or outputs, or use a forest, whose leaves hold training rows."
     if targets.schema.is_sparse:
@@ -110,7 +125,7 @@ def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:
             "With loss='squared_error' and leaf_fit='linear' they are kept in factored form; or "
             "use a forest, whose leaves hold training rows."
         )
-    check_memory(
+    memory.check_memory(
         needed,
         f"Boosting with loss={estimator.loss!r} keeps targets, raw predictions and gradients of "
         f"{n_rows} rows and {n_channels} outputs:",
@@ -174,3 +189,108 @@ def monotone_signs(monotonic_cst: Any, schema: FeatureSchema) -> NDArray[np.int8
             "it 0."
         )
     return signs if signs.any() else None
+
+
+def check_goes_on(estimator: Any, old: FittedBoosting, data: TrainingData, loss: Loss) -> None:
+    """Raise a ValueError if new rounds would not go with those that are there.
+
+    Parameters
+    ----------
+    estimator : Boosting
+    old : FittedBoosting
+        What it has learnt so far.
+    data : TrainingData
+    loss : Loss
+    """
+    n_there, targets = old.n_rounds, data.targets
+    if estimator.n_estimators < n_there:
+        raise ValueError(
+            f"n_estimators must be at least {n_there}, the number of rounds that are there, if "
+            f"warm_start=True; got {estimator.n_estimators}."
+        )
+    is_same = (
+        data.schema.to_json() == old.features.to_json()
+        and targets.schema.to_json() == old.targets.to_json()
+    )
+    if not is_same:
+        raise ValueError(
+            "warm_start=True adds rounds for the columns of X and y (and classes) that the model "
+            "was first fitted to; got others. Use warm_start=False to start anew."
+        )
+    baseline = old.model.baseline
+    if targets.observed is not None:
+        seen = np.repeat(targets.observed.any(axis=0), baseline.size // targets.schema.n_channels)
+    else:
+        seen = np.ones(baseline.size, np.bool_)
+    if np.any(np.isnan(baseline) & seen):
+        raise ValueError(
+            "warm_start=True goes on from a model that never saw some of the outputs that are "
+            "observed now. Use warm_start=False to start anew."
+        )
+    for name, before, now in _changes(estimator, old, loss):
+        raise ValueError(
+            f"warm_start=True adds rounds of the same kind; {name} was {before}, and is now "
+            f"{now}. Set it back, or use warm_start=False to start anew."
+        )
+
+
+def _changes(estimator: Any, old: FittedBoosting, loss: Loss) -> list[tuple[str, str, str]]:
+    """Find what is not as it was: name, value before, value now."""
+    found = []
+    if _plain(old.reader.loss) != _plain(loss):
+        found.append(("loss", repr(old.reader.loss), repr(loss)))
+    is_normalized = bool(getattr(estimator, "normalize_outputs", False))
+    if old.is_normalized != is_normalized:
+        found.append(("normalize_outputs", str(not is_normalized), str(is_normalized)))
+    given = estimator.projection
+    if not (isinstance(given, str) and given == "auto"):
+        resolved = projections.resolve(given)
+        if _plain(resolved) != _plain(old.projection):
+            found.append(("projection", repr(old.projection), repr(resolved)))
+    model = old.model
+    has_trees = isinstance(model, BoostedTrees)
+    if has_trees != (estimator.estimator is None):
+        found.append(
+            ("estimator", "None" if has_trees else "a regressor", repr(estimator.estimator))
+        )
+    elif isinstance(model, BoostedTrees) and estimator.leaf_fit not in _LEAF_FITS[model.kind]:
+        found.append(("leaf_fit", repr(_LEAF_FITS[model.kind][0]), repr(estimator.leaf_fit)))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Give a value that can be compared: parameters of objects, and arrays as lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, BaseEstimator):
+        parameters = value.get_params(deep=False)
+        return type(value), {name: _plain(item) for name, item in parameters.items()}
+    return value
+
+
+def joined_history(
+    old: FittedBoosting | None, new: Mapping[str, Sequence[float]]
+) -> dict[str, NDArray[np.float64]]:
+    """Put learning curves one after the other: a number per round, NaN where there is none.
+
+    Parameters
+    ----------
+    old : FittedBoosting or None
+        Whose rounds were gone on from.
+    new : mapping of str to sequence of float
+    """
+    before: Mapping[str, NDArray[np.float64]] = {} if old is None else old.history
+    n_kept = 0 if old is None else old.n_rounds
+    n_new = len(new["train_loss"])
+    names = [*new, *(name for name in before if name not in new)]
+    return {
+        name: np.concatenate(
+            [
+                before[name][:n_kept] if name in before else np.full(n_kept, np.nan),
+                new[name] if name in new else np.full(n_new, np.nan),
+            ]
+        )
+        for name in names
+    }

@@ -20,12 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.boosting.boosted_models import BoostedModels
 from polyleaf.boosting.booster import Booster, BoostingSettings, GrownRound
 from polyleaf.boosting.leaves import TreeMove
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.state import LeafRows
-from polyleaf.boosting.units import Units
+from polyleaf.boosting.state import LeafRows, Units
 from polyleaf.projections import (
     Achlioptas,
     Gaussian,
@@ -35,10 +33,10 @@ from polyleaf.projections import (
     Subsample,
     View,
 )
-from polyleaf.trees.channels import Channels, Scaling
-from polyleaf.trees.moments import Moments
+from polyleaf.trees.channels import Channels
 
 if TYPE_CHECKING:
+    from polyleaf.boosting.weak_models import BoostedModels
     from polyleaf.data.training import TrainingData
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
@@ -68,8 +66,7 @@ class FactoredBooster(Booster):
     n_threads : int
     n_rounds : int
         The most rounds there will be.
-    units : Units, optional
-        Those of an earlier fit that is gone on with.
+    units : Units
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class FactoredBooster(Booster):
         entropy: Sequence[int],
         n_threads: int,
         n_rounds: int,
-        units: Units | None = None,
+        units: Units,
     ) -> None:
         if not isinstance(settings.tree.projection, _BLIND):
             raise ValueError(
@@ -87,16 +84,9 @@ class FactoredBooster(Booster):
                 "gradients: Gaussian, Rademacher, Achlioptas, SparseRademacher or Subsample; got "
                 f"{settings.tree.projection!r}."
             )
-        self.data, self.settings, self.n_threads = data, settings, n_threads
-        self.entropy = [int(number) for number in entropy]
-        self.units = units or Units.of(data, settings.loss, settings.tree.normalize_outputs)
-        self.feedback = []
-        schema = data.targets.schema
-        n_channels = schema.n_channels
-        self.targets: Any = SparseTargets(n_channels, schema.channel_offsets)
-        self._scaling = Scaling(
-            np.ones(n_channels), 1.0, Moments(np.zeros(n_channels), np.ones(n_channels))
-        )
+        self._take(data, settings, entropy, n_threads, units)
+        offsets = data.targets.schema.channel_offsets
+        self.targets: Any = SparseTargets(int(offsets[-1]), offsets)
         self._n_rounds = n_rounds
         self._read_targets(data)
 
@@ -129,6 +119,7 @@ class FactoredBooster(Booster):
         self._numbers = np.zeros((n_rows, self._n_rounds), np.float32, order="F")
         self._factors = np.zeros((self._n_rounds, n_channels), np.float32)
         self._n_done = 0
+        self.n_trees_per_stage = 1
         if isinstance(model, BoostedTrees) and model.tree_factors is not None:
             self._start_from(model.baseline + self.units.shift / self.units.scale)
             leaves = model.leaves_of(self.data.encoded, self.n_threads)
@@ -151,7 +142,7 @@ class FactoredBooster(Booster):
         channel = self._project(self._draw(t, rng))
         weights = None if self.data.weights is None else self._weights.astype(np.float32)
         shown = (self._weights * channel).astype(np.float32)[:, None]
-        grown = self._grow_structure(Channels(shown, weights, None), rng)
+        grown, _ = self._grow_structure(Channels(shown, weights, None), 1, rng)
         leaves, everywhere = self._leaf_rows(grown)
         values = self._leaf_numbers(shown[:, 0], leaves)
         numbers = np.zeros(self._labels.shape[0], np.float32)
@@ -160,7 +151,7 @@ class FactoredBooster(Booster):
         factors = self.settings.learning_rate * along / square if square > 0 else 0.0 * along
         shrunk = factors.astype(np.float32)
         self._add(numbers, shrunk, along=along, square=square)
-        gains = self._in_given_weights(grown.feature_gains)
+        gains = grown.feature_gains * self.data.weight_unit
         return GrownRound(grown.structure, TreeMove(values[:, None], shrunk), -1, gains)
 
     def _project(self, view: View) -> NDArray[np.float64]:

@@ -1,4 +1,11 @@
-"""What a tree of boosting adds to raw predictions: leaf values, or numbers times a vector."""
+"""What a tree of boosting is grown on, and what it adds to raw predictions.
+
+It is grown on the gradients as a view shows them. It adds leaf values, or numbers times a vector.
+Where features are constrained, leaf values rise or fall with them in every output, whatever the
+splits: going down the tree, a split on a constrained feature puts a bound between its sides, the
+middle of their values where these are in order, the value of both together where they are not;
+values of leaves are moved into their bounds.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +14,74 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from polyleaf.boosting.monotone import bounded_values
+from polyleaf import _core
 from polyleaf.boosting.state import BoostingState, LeafRows
-from polyleaf.losses import SquaredError
+from polyleaf.trees.channels import Channels
 
 if TYPE_CHECKING:
     from polyleaf.boosting.booster import BoostingSettings
-    from polyleaf.trees.channels import Channels
+    from polyleaf.data import Targets
+    from polyleaf.projections import View
     from polyleaf.trees.structure import TreeStructure
+
+
+def gradient_channels(
+    state: BoostingState, view: View, row_weights: NDArray[np.float32] | None
+) -> Channels:
+    """Show the weighted gradients through a view.
+
+    Parameters
+    ----------
+    state : BoostingState
+    view : View
+    row_weights : ndarray of shape (n_rows,), float32, or None
+        What a row counts in all channels of a mixing view, if its entries count differently or
+        are not all observed.
+    """
+    gradient, by_entry = state.gradient, state.entry_weights
+    if by_entry is not None:
+        gradient = gradient * by_entry
+    shown = _shown(gradient, view)
+    if by_entry is None:
+        by_row = state.row_weights
+        if by_row is not None:
+            shown = shown * by_row[:, None]
+        return Channels(shown, by_row, None)
+    if view.mixes:
+        return Channels(shown, row_weights, None)
+    selected = by_entry if view.selected is None else by_entry[:, view.selected]
+    return Channels(shown, None, np.ascontiguousarray(selected))
+
+
+def _shown(gradient: NDArray[np.float32], view: View) -> NDArray[np.float32]:
+    """Apply the view to gradients; unlike targets they need no centring."""
+    if view.given is not None:
+        return view.given
+    if view.selected is not None:
+        return np.ascontiguousarray(gradient[:, view.selected])
+    if view.matrix is None:
+        return gradient
+    if sparse.issparse(view.matrix):
+        used = np.flatnonzero(view.seen)
+        matrix = view.matrix.tocsr()[used].toarray().astype(np.float32)
+        return np.ascontiguousarray(gradient[:, used] @ matrix)
+    return np.ascontiguousarray(gradient @ view.matrix.astype(np.float32))
+
+
+def mixed_row_weights(targets: Targets) -> NDArray[np.float32] | None:
+    """Give what a row counts where channels are mixed, None if all count the same.
+
+    Weights of entries are averaged, whether these are observed or not, so that equal ones say the
+    same as one weight per row.
+    """
+    if targets.weights is None:
+        return None
+    by_row = targets.weights if targets.weights.ndim == 1 else targets.weights.mean(axis=1)
+    # A row with a weight in one output counts, however many outputs there are.
+    least = np.where(by_row > 0, np.finfo(np.float32).tiny, 0.0)
+    return np.maximum(by_row / targets.weight_unit, least).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +98,17 @@ class TreeMove:
 
     values: NDArray[np.float32]
     factors: NDArray[np.float32] | None = None
+
+    def add_to(
+        self, leaves: NDArray[np.int32], raw: NDArray[np.float32], channel: int, n_threads: int
+    ) -> None:
+        """Add to raw predictions of rows in given leaves, (n_rows, 1); `channel` -1: to all."""
+        if self.factors is not None:
+            raw += self.values[:, 0][leaves] @ self.factors[None, :]
+        elif channel < 0:
+            _core.add_leaves(leaves, self.values, raw, n_threads)
+        else:
+            raw[:, channel] += self.values[leaves[:, 0], 0]
 
     def of_channel(self, channel: int) -> TreeMove:
         """Give the numbers that are added to one channel, the only one that moves."""
@@ -100,7 +177,7 @@ class LeafFitter:
         if settings.monotone is not None:
             weights = state.leaf_weights(leaves)
             values = bounded_values(structure, values, weights, settings.monotone)
-        if settings.leaf_values == "gradient" and type(settings.loss) is not SquaredError:
+        if settings.leaf_values == "gradient" and not settings.is_squared_error:
             direction = values[everywhere.leaf_of_rows(state.gradient.shape[0])]
             factors = state.step(direction)
             if settings.monotone is not None:  # the other way round they would break the order
@@ -129,7 +206,7 @@ class LeafFitter:
     ) -> TreeMove:
         """Fit rho to a tree of one number per leaf (eq. 23, with the sum of squares below)."""
         numbers = self._leaf_numbers(state, channels, leaves)
-        if type(self.settings.loss) is SquaredError:
+        if self.settings.is_squared_error:
             sums = state.sums(state.gradient, everywhere)
             squares = numbers**2 @ state.leaf_weights(everywhere)
             along = numbers @ sums
@@ -160,3 +237,58 @@ class LeafFitter:
             totals = np.add.reduceat(weights[leaves.rows].astype(np.float64), leaves.offsets[:-1])
         totals = totals + self._l2
         return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+
+
+def bounded_values(
+    structure: TreeStructure,
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    constraints: NDArray[np.int8],
+) -> NDArray[np.float64]:
+    """Move leaf values into the bounds that the constraints imply.
+
+    Parameters
+    ----------
+    structure : TreeStructure
+        One tree.
+    values, weights : ndarray of shape (n_leaves, n_channels)
+    constraints : ndarray of shape (n_features,), int8
+        1: predictions never fall as the feature rises; -1: they never rise; 0: free.
+
+    Returns
+    -------
+    ndarray of shape (n_leaves, n_channels), float64
+    """
+    inner, left, right = structure.children()
+    if not np.any(constraints[structure.feature[inner]]):
+        return values
+    means = _node_means(structure, values, weights)
+    low = np.full(means.shape, -np.inf)
+    high = np.full(means.shape, np.inf)
+    for node, a, b in zip(inner, left, right):  # parents come before their children
+        low[[a, b]], high[[a, b]] = low[node], high[node]
+        sign = constraints[structure.feature[node]]
+        if sign == 0:
+            continue
+        below, above = (a, b) if sign > 0 else (b, a)
+        in_order = means[below] <= means[above]
+        bound = np.where(in_order, 0.5 * (means[below] + means[above]), means[node])
+        bound = np.clip(bound, low[node], high[node])
+        high[below] = np.minimum(high[below], bound)
+        low[above] = np.maximum(low[above], bound)
+    leaves = structure.is_leaf
+    return np.clip(values, low[leaves], high[leaves])
+
+
+def _node_means(
+    structure: TreeStructure, values: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted mean of the leaf values below every node, of shape (n_nodes, n_channels)."""
+    first, last = structure.leaf_ranges
+    zero = np.zeros((1, values.shape[1]))
+    mass = np.concatenate([zero, np.cumsum(weights, axis=0)])
+    total = np.concatenate([zero, np.cumsum(weights * values, axis=0)])
+    below = mass[last] - mass[first]
+    sums = total[last] - total[first]
+    means: NDArray[np.float64] = np.divide(sums, below, out=np.zeros_like(sums), where=below > 0)
+    return means

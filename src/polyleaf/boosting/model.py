@@ -19,8 +19,7 @@ from scipy import sparse
 from polyleaf import _core
 from polyleaf.files.arrays import expect_array, expect_below
 from polyleaf.trees.compact import pack_structure, unpack_structure
-from polyleaf.trees.model import apply_trees
-from polyleaf.trees.structure import TreeStructure, join_structures
+from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]

@@ -1,22 +1,103 @@
-"""What boosting keeps of every training row: raw predictions and negative gradients, in float32.
+"""What boosting keeps of every training row: targets, raw predictions and gradients, in float32.
 
-All gradients here are negative ones, not weighted, of shape (n_rows, n_channels). The squared
-error needs no raw predictions: its negative gradient is the residual.
+Targets are brought to units of their own: standardised, where the loss allows that. All gradients
+here are negative ones, not weighted, of shape (n_rows, n_channels). The squared error needs no raw
+predictions: its negative gradient is the residual.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
 from polyleaf.losses import Logistic, Loss, LossTargets, SquaredError
+from polyleaf.trees.moments import Moments, row_blocks
 
+if TYPE_CHECKING:
+    from polyleaf.data import Targets, TrainingData
+
+#: Outputs in float32 beyond this would make gradients that cannot be squared.
+_LARGEST_COUNT = 1e12
 #: Down to this share of the first one, a loss is followed by what every round takes off it.
 _FOLLOWED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """How raw predictions relate to targets: target = shift + scale * raw.
+
+    Attributes
+    ----------
+    shift, scale : ndarray of shape (n_channels,), float64
+        Of the channels of raw predictions: several per target for several quantiles.
+    repeats : int
+        Raw channels per channel of the targets.
+    is_observed : ndarray of shape (n_channels,), bool
+        Whether a channel was observed at all.
+    """
+
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    repeats: int
+    is_observed: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, data: TrainingData, moments: Moments, loss: Loss, repeats: int, normalize: bool
+    ) -> Units:
+        """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
+        n_channels = moments.mean.size
+        shift, scale = np.zeros(n_channels), np.ones(n_channels)
+        if data.targets.schema.kind == "regression":
+            if loss.is_equivariant:
+                shift = moments.mean
+                scale = _scale(moments.std, normalize)
+            else:
+                _check_counts(data.targets)
+        return cls(
+            np.repeat(shift, repeats),
+            np.repeat(scale, repeats),
+            repeats,
+            np.repeat(_is_observed(data, n_channels), repeats),
+        )
+
+    def loss_targets(self, targets: Targets) -> LossTargets:
+        """Give targets and weights to a loss, in these units."""
+        offsets = targets.schema.channel_offsets
+        values, weights = self._scaled(targets.values), self._weights(targets)
+        # The quantiles of an output are a group: whoever looks at one sees all of them.
+        return LossTargets(values, weights, (offsets * self.repeats).astype(np.int32))
+
+    def _scaled(self, values: Any) -> NDArray[np.float32]:
+        """Bring targets of shape (n_rows, n_targets) to these units."""
+        if not isinstance(values, np.ndarray):
+            values = values.toarray()
+        scaled = np.empty((values.shape[0], self.shift.size), dtype=np.float32)
+        for rows in row_blocks(*scaled.shape):
+            block = values[rows]
+            if self.repeats > 1:
+                block = np.repeat(block, self.repeats, axis=1)
+            scaled[rows] = (block - self.shift) / self.scale
+        return scaled
+
+    def _weights(self, targets: Targets) -> NDArray[np.float32] | None:
+        """Weights in their unit, 0 where a target is not observed."""
+        scaled: NDArray[np.float32] | None = None
+        if targets.weights is not None:
+            scaled = (targets.weights / targets.weight_unit).astype(np.float32)
+        if targets.observed is not None:
+            mask = targets.observed.astype(np.float32)
+            if scaled is not None:
+                mask *= scaled if scaled.ndim == 2 else scaled[:, None]
+            scaled = mask
+        if scaled is not None and scaled.ndim == 2 and self.repeats > 1:
+            scaled = np.repeat(scaled, self.repeats, axis=1)
+        return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +143,18 @@ class BoostingState:
     def __init__(
         self, loss: Loss, targets: LossTargets, raw: NDArray[np.float32], n_threads: int
     ) -> None:
-        self.loss, self.targets, self.n_threads = loss, targets, n_threads
+        self._take(loss, targets, n_threads)
         self.raw = raw
         self.gradient: NDArray[np.float32] = np.zeros(raw.shape, np.float32)
         self.refresh()
 
-    @property
-    def row_weights(self) -> NDArray[np.float32] | None:
-        """Weights that all channels of a row share."""
-        weights = self.targets.weights
-        return weights if weights is not None and weights.ndim == 1 else None
-
-    @property
-    def entry_weights(self) -> NDArray[np.float32] | None:
-        """Weights of single entries."""
-        weights = self.targets.weights
-        return weights if weights is not None and weights.ndim == 2 else None
+    def _take(self, loss: Loss, targets: LossTargets, n_threads: int) -> None:
+        """Keep the targets and their weights: shared by the channels of a row, or of entries."""
+        self.loss, self.targets, self.n_threads = loss, targets, n_threads
+        weights = targets.weights
+        is_shared = weights is not None and weights.ndim == 1
+        self.row_weights: NDArray[np.float32] | None = weights if is_shared else None
+        self.entry_weights: NDArray[np.float32] | None = None if is_shared else weights
 
     def refresh(self) -> None:
         """Make the gradients of the raw predictions anew."""
@@ -157,10 +234,9 @@ class BoostingState:
         return np.clip(values, -self.loss.largest_move, self.loss.largest_move)
 
     def columns(self, channels: NDArray[np.intp]) -> BoostingState:
-        """Give a state of some channels alone, whose changes `write_back` brings home."""
+        """Give a state of some channels alone, whose changes `write_back` takes over."""
         part = object.__new__(type(self))
-        part.loss, part.n_threads = self.loss, self.n_threads
-        part.targets = _columns_of(self.targets, channels)
+        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads)
         part.raw = np.ascontiguousarray(self.raw[:, channels])
         part.gradient = np.ascontiguousarray(self.gradient[:, channels])
         return part
@@ -179,12 +255,14 @@ class SquaredState(BoostingState):
     targets : LossTargets
         Whose values are the residuals, float32, changed in place from now on.
     n_threads : int
+    value : float, optional
+        Their loss, if it is known.
     """
 
-    def __init__(self, targets: LossTargets, n_threads: int) -> None:
-        self.loss, self.targets, self.n_threads = SquaredError(), targets, n_threads
+    def __init__(self, targets: LossTargets, n_threads: int, value: float | None = None) -> None:
+        self._take(SquaredError(), targets, n_threads)
         self.gradient = targets.values
-        self._first = self._value = self._measured()
+        self._first = self._value = self._measured() if value is None else value
 
     def _measured(self) -> float:
         return self.loss.value(self.targets, np.zeros((self.targets.n_rows, 1), np.float32))
@@ -237,11 +315,10 @@ class SquaredState(BoostingState):
         return values
 
     def columns(self, channels: NDArray[np.intp]) -> SquaredState:
-        """Give a state of some channels alone, whose changes `write_back` brings home."""
+        """Give a state of some channels alone, whose changes `write_back` takes over."""
         part = object.__new__(SquaredState)
-        part.loss, part.n_threads, part._value = self.loss, self.n_threads, 0.0
-        targets = _columns_of(self.targets, channels)
-        part.targets, part.gradient = targets, targets.values
+        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads)
+        part.gradient, part._value = part.targets.values, 0.0
         return part
 
     def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
@@ -313,12 +390,10 @@ class LogisticState(BoostingState):
         return values
 
     def columns(self, channels: NDArray[np.intp]) -> LogisticState:
-        """Give a state of some channels alone, whose changes `write_back` brings home."""
-        part = object.__new__(LogisticState)
-        part.loss, part.n_threads, part._all = self.loss, self.n_threads, self._all
-        part.targets = _columns_of(self.targets, channels)
-        part.raw = np.ascontiguousarray(self.raw[:, channels])
-        part.gradient = np.ascontiguousarray(self.gradient[:, channels])
+        """Give a state of some channels alone, whose changes `write_back` takes over."""
+        part = super().columns(channels)
+        assert isinstance(part, LogisticState)
+        part._all = self._all
         part._value = self.loss.value(part.targets.at(self._all.rows), part.raw[self._all.rows])
         part._start_value = part._value
         return part
@@ -339,6 +414,7 @@ def make_state(
     raw: NDArray[np.float32],
     rows: NDArray[np.int32],
     n_threads: int,
+    value: float | None = None,
 ) -> BoostingState:
     """Choose the state for a loss: the quickest there is.
 
@@ -352,10 +428,13 @@ def make_state(
     rows : ndarray of int32
         The rows that count.
     n_threads : int
+    value : float, optional
+        The weighted sum of the squared error, if that is the loss and it is known.
     """
     if type(loss) is SquaredError:
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
-        return SquaredState(LossTargets(rest, targets.weights, targets.channel_offsets), n_threads)
+        rest_targets = LossTargets(rest, targets.weights, targets.channel_offsets)
+        return SquaredState(rest_targets, n_threads, value)
     everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
     if type(loss) is Logistic:
         labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
@@ -371,3 +450,42 @@ def _columns_of(targets: LossTargets, channels: NDArray[np.intp]) -> LossTargets
     starts = np.flatnonzero(np.isin(channels, targets.channel_offsets[:-1]))
     offsets = np.append(starts, channels.size).astype(np.int32)
     return LossTargets(np.ascontiguousarray(targets.values[:, channels]), weights, offsets)
+
+
+def _is_observed(data: TrainingData, n_channels: int) -> NDArray[np.bool_]:
+    """Whether any row tells something about a channel, of shape (n_channels,)."""
+    observed, weights = data.targets.observed, data.targets.weights
+    if weights is None or weights.ndim == 1:
+        if observed is None:
+            return np.ones(n_channels, np.bool_)
+        return np.asarray(observed[data.weighted_rows].any(axis=0))
+    counts = weights > 0
+    return np.asarray((counts if observed is None else counts & observed).any(axis=0))
+
+
+def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
+    if normalize:
+        return np.where(std > 0, std, 1.0)
+    unit = 1.0
+    if std.max() > 0:
+        unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
+    return np.full(std.size, unit)
+
+
+def check_size(targets: LossTargets) -> None:
+    """Raise a ValueError if targets are far from what these units were made for."""
+    largest = float(np.abs(targets.values).max())
+    if largest > _LARGEST_COUNT:
+        raise ValueError(
+            f"y lies {largest:g} standard deviations from what the model was first fitted to, "
+            f"which is more than {_LARGEST_COUNT:g}. Use warm_start=False to start anew."
+        )
+
+
+def _check_counts(targets: Targets) -> None:
+    largest = float(np.abs(np.asarray(targets.values)).max())
+    if largest > _LARGEST_COUNT:
+        raise ValueError(
+            f"Targets of this loss must lie between -{_LARGEST_COUNT:g} and {_LARGEST_COUNT:g}, "
+            f"because it cannot be rescaled; got {largest:g}. Divide y by a constant."
+        )

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, log_loss, make_scorer
 
-from polyleaf.boosting.scorers import is_scorer, scorer_function
-from polyleaf.data import BinnedData, Targets, align_targets
+from polyleaf.data import (
+    BinnedData,
+    Targets,
+    TargetSchema,
+    align_targets,
+    class_weights,
+    combine_weights,
+    read_classes,
+    read_numbers,
+    read_weights,
+)
 from polyleaf.metrics import METRICS, Metric
+
+if TYPE_CHECKING:
+    from polyleaf.boosting.fitted import RawReader
+    from polyleaf.data import TrainingData
 
 #: A stream of chance for the rows that are set aside.
 _SPLIT_STREAM = 2**32 + 1
@@ -25,39 +40,33 @@ class HeldOut:
     ----------
     encoded : ndarray or csr_array of shape (n_rows, n_features)
     targets : Targets
+        With the weights of the loss: those of rows or entries, times those of classes.
     sample_weight : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
-        As they were given.
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
-        Those of the loss: times the weights of classes.
+        Weights of rows or entries alone.
     """
 
     encoded: Any
     targets: Targets
     sample_weight: NDArray[np.float64] | None
-    weights: NDArray[np.float64] | None
 
 
 def set_aside(
-    targets: Targets,
-    weights: NDArray[np.float64] | None,
-    fraction: float,
-    entropy: Sequence[int],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw the rows to train on and those to validate on, both ascending.
+    data: TrainingData, fraction: float, entropy: Sequence[int]
+) -> tuple[TrainingData, HeldOut]:
+    """Draw the rows to train on and those to validate on.
 
     A row without weight or observed output validates nothing: it stays with the others.
 
     Parameters
     ----------
-    targets : Targets
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
+    data : TrainingData
     fraction : float
         Share of the rows that count.
     entropy : sequence of int
         The seed.
     """
-    n_rows = targets.values.shape[0]
-    counts = np.ones((n_rows, 1), np.bool_) if targets.observed is None else targets.observed
+    targets, weights, given = data.targets, data.targets.weights, data.sample_weight
+    counts = np.ones((data.n_rows, 1), np.bool_) if targets.observed is None else targets.observed
     if weights is not None:
         counts = counts & (weights > 0 if weights.ndim == 2 else weights[:, None] > 0)
     rows = np.flatnonzero(counts.any(axis=1))
@@ -69,20 +78,24 @@ def set_aside(
             "or early_stopping=False."
         )
     order = np.random.default_rng([*entropy, _SPLIT_STREAM]).permutation(rows.size)
-    aside = np.zeros(n_rows, np.bool_)
-    aside[rows[order[:n_aside]]] = True
-    return np.flatnonzero(~aside), np.flatnonzero(aside)
+    is_aside = np.zeros(data.n_rows, np.bool_)
+    is_aside[rows[order[:n_aside]]] = True
+    kept, aside = np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
+    held_out = HeldOut(
+        data.encoded[aside],
+        targets.at(aside).weighted(None if weights is None else weights[aside]),
+        None if given is None else given[aside],
+    )
+    return data.take(kept), held_out
 
 
-def read_eval_set(estimator: Any, data: BinnedData, targets: Targets, eval_set: Any) -> HeldOut:
+def read_eval_set(estimator: Any, data: TrainingData, eval_set: Any) -> HeldOut:
     """Read the validation rows that were given.
 
     Parameters
     ----------
-    estimator : BoostingEstimator
-    data : BinnedData
-    targets : Targets
-        Those of the training rows.
+    estimator : Boosting
+    data : TrainingData
     eval_set : tuple (X, y) or (X, y, sample_weight)
     """
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
@@ -90,17 +103,20 @@ def read_eval_set(estimator: Any, data: BinnedData, targets: Targets, eval_set: 
             "eval_set must be a pair (X, y), or (X, y, sample_weight); got "
             f"{type(eval_set).__name__}. For early stopping on training rows leave it out."
         )
-    encoded = _encoded(estimator, data, eval_set[0])
-    read = estimator._ingest_targets(eval_set[1], encoded.shape[0])
-    aligned = align_targets(read, targets.schema)
-    given = estimator._read_weights(eval_set[2] if len(eval_set) == 3 else None, aligned)
-    return HeldOut(encoded, aligned, given, estimator._loss_weights(given, aligned, targets))
+    name = type(estimator).__name__
+    encoded = _encoded(data, eval_set[0], name)
+    read = read_numbers if data.targets.schema.kind == "regression" else read_classes
+    targets = read(eval_set[1], encoded.shape[0], estimator_name=name)
+    targets = align_targets(targets, data.targets.schema)
+    given = read_weights(eval_set[2] if len(eval_set) == 3 else None, targets)
+    by_class = class_weights(getattr(estimator, "class_weight", None), targets, data.targets)
+    return HeldOut(encoded, targets.weighted(combine_weights(given, by_class)), given)
 
 
-def _encoded(estimator: Any, data: BinnedData, X: Any) -> Any:
+def _encoded(data: TrainingData, X: Any, estimator_name: str) -> Any:
     """Encode validation rows as the training rows were."""
     if not isinstance(X, BinnedData):
-        return data.schema.encode(X, estimator_name=type(estimator).__name__)
+        return data.schema.encode(X, estimator_name=estimator_name)
     if X.schema.to_json() != data.schema.to_json():
         raise ValueError(
             "The BinnedData of eval_set has other columns or categories than X. Give the rows of "
@@ -110,14 +126,16 @@ def _encoded(estimator: Any, data: BinnedData, X: Any) -> Any:
 
 
 def score_function(
-    estimator: Any, held_out: HeldOut, training: Targets
+    estimator: Any, reader: RawReader, held_out: HeldOut, training: Targets
 ) -> Callable[[NDArray[np.float32]], float]:
     """Make the function from raw predictions of validation rows to a score; larger is better.
 
     Parameters
     ----------
-    estimator : BoostingEstimator
+    estimator : Boosting
         Whose `eval_metric` it is.
+    reader : RawReader
+        What raw predictions stand for.
     held_out : HeldOut
     training : Targets
     """
@@ -125,11 +143,11 @@ def score_function(
     truth = estimator._truth(held_out.targets)
     weights = held_out.sample_weight
     given = {} if weights is None or weights.ndim == 2 else {"sample_weight": weights}
-    if is_scorer(metric) or (isinstance(metric, str) and metric not in METRICS):
-        return scorer_function(metric, estimator, held_out.targets, truth, given)
+    if _is_scorer(metric) or (isinstance(metric, str) and metric not in METRICS):
+        return _scorer_function(estimator, reader, held_out.targets, truth, given)
     if not isinstance(metric, str | Metric):
         needs = "values" if kind == "regression" else "labels"
-        return lambda raw: float(metric(truth, estimator._shown(raw, needs)))
+        return lambda raw: float(metric(truth, estimator._shown(reader, raw, needs)))
     known = METRICS[metric] if isinstance(metric, str) else metric
     if known.task != kind:
         names = sorted(name for name, other in METRICS.items() if other.task == kind)
@@ -140,4 +158,116 @@ def score_function(
         )
     sign = 1.0 if known.greater_is_better else -1.0
     function = known.prepare(estimator._truth(training))
-    return lambda raw: sign * float(function(truth, estimator._shown(raw, known.needs), **given))
+    return lambda raw: (
+        sign * float(function(truth, estimator._shown(reader, raw, known.needs), **given))
+    )
+
+
+class _Predicted(BaseEstimator):
+    """A model that knows what it is to predict."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        """Give the values or labels."""
+        return self.values
+
+
+class _PredictedValues(RegressorMixin, _Predicted):
+    """A regressor."""
+
+
+class _PredictedClasses(ClassifierMixin, _Predicted):
+    """A classifier."""
+
+    def __init__(self, values: Any, probabilities: Any, classes: Any) -> None:
+        self.values, self.probabilities, self.classes_ = values, probabilities, classes
+
+    def predict_proba(self, X: Any) -> Any:
+        """Give the probabilities."""
+        return self.probabilities
+
+
+class _PredictedLabels(_PredictedClasses):
+    """A classifier of several labels, whose probabilities also rank."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Give the probabilities."""
+        return self.probabilities
+
+
+def _is_scorer(metric: Any) -> bool:
+    """Tell a scorer of scikit-learn, which takes a model, from a metric."""
+    return type(metric).__module__.startswith("sklearn.metrics")
+
+
+def _scorer_function(
+    estimator: Any, reader: RawReader, targets: Targets, truth: Any, given: dict[str, Any]
+) -> Callable[[NDArray[np.float32]], float]:
+    """Score by a scorer of scikit-learn, or its name: on predictions that are there already.
+
+    Parameters
+    ----------
+    estimator : Boosting
+    reader : RawReader
+    targets : Targets
+        Those of the rows.
+    truth : array-like
+        The same for a metric.
+    given : dict
+        With "sample_weight", or empty.
+    """
+    metric, schema = estimator.eval_metric, targets.schema
+    scorer = get_scorer(metric)
+    if not schema.is_1d and targets.observed is not None and not targets.observed.all():
+        raise ValueError(
+            f"eval_metric={metric!r} is a scorer of scikit-learn, which cannot leave single "
+            "outputs out; some validation targets are not observed. Use one of "
+            "polyleaf.metrics.METRICS, a callable, or None for the loss itself."
+        )
+    rows = np.arange(targets.n_rows)
+    if schema.is_1d and targets.observed is not None:
+        rows = np.flatnonzero(targets.observed[:, 0])
+    if metric == "neg_log_loss" and schema.kind in ("binary", "multiclass"):
+        # Validation rows need not have all classes.
+        scorer = make_scorer(
+            log_loss,
+            response_method="predict_proba",
+            greater_is_better=False,
+            labels=schema.classes_,
+        )
+    kept = {key: value[rows] for key, value in given.items()}
+    index = rows[:, None]
+
+    def score(raw: NDArray[np.float32]) -> float:
+        if schema.kind == "regression":
+            model: Any = _PredictedValues(estimator._shown(reader, raw[rows], "values"))
+        else:
+            labels = estimator._shown(reader, raw[rows], "labels")
+            probabilities = estimator._shown(reader, raw[rows], "probabilities")
+            cls = _PredictedLabels if schema.kind == "multilabel" else _PredictedClasses
+            model = cls(labels, probabilities, schema.classes_)
+        try:
+            return float(scorer(model, index, truth[rows], **kept))
+        except ValueError as error:
+            raise _lacking(metric, schema, truth[rows]) or error from error
+
+    return score
+
+
+def _lacking(metric: Any, schema: TargetSchema, truth: Any) -> ValueError | None:
+    """Say that validation rows lack a class, if they do: some scorers cannot do without."""
+    if schema.kind not in ("binary", "multiclass"):
+        return None
+    absent = np.setdiff1d(schema.classes_, truth)
+    if absent.size == 0:
+        return None
+    return ValueError(
+        f"eval_metric={metric!r} needs rows of all classes; the validation rows have none of "
+        f"{absent[0]!r}. Give an eval_set with all of them, use another metric, or None for the "
+        "loss itself."
+    )

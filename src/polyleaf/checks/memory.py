@@ -7,8 +7,8 @@ from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
-#: What needs no look at the memory.
-_SMALL_BYTES = 2**28
+#: What needs no look at the memory; callers may ask first, and save the message.
+SMALL_BYTES = 2**28
 
 
 def check_memory(needed: int, purpose: str, advice: str) -> None:
@@ -31,7 +31,7 @@ def check_memory(needed: int, purpose: str, advice: str) -> None:
         ...
     MemoryError: A view takes 1125899906842624.0 GiB, of which ... are available. Take less.
     """
-    if needed < _SMALL_BYTES:
+    if needed < SMALL_BYTES:
         return
     available = available_memory()
     if available is not None and needed > available:

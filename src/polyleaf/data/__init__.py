@@ -8,7 +8,13 @@ from polyleaf.data.outputs import decode_classes, split_probabilities
 from polyleaf.data.read_targets import read_classes, read_numbers
 from polyleaf.data.targets import Targets, TargetSchema, TaskKind
 from polyleaf.data.times import duration_unit, time_text
-from polyleaf.data.training import TrainingData, read_features, read_targets, read_training
+from polyleaf.data.training import (
+    TrainingData,
+    read_features,
+    read_targets,
+    read_training,
+    read_weights,
+)
 from polyleaf.data.weights import class_weights, codes_of, combine_weights, read_sample_weight
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "read_sample_weight",
     "read_targets",
     "read_training",
+    "read_weights",
     "split_probabilities",
     "time_text",
 ]

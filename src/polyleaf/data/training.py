@@ -86,7 +86,7 @@ class TrainingData:
         for name, value in found.items():
             object.__setattr__(self, name, value)
 
-    def take(self, rows: NDArray[np.int32]) -> TrainingData:
+    def take(self, rows: NDArray[Any]) -> TrainingData:
         """Give some rows as training data of their own."""
         targets = self.targets.at(rows)
         given = None if self.sample_weight is None else self.sample_weight[rows]
@@ -166,15 +166,23 @@ def read_targets(
     """Read Y and weights; also give the weights without those of classes."""
     read = read_numbers if task == "regression" else read_classes
     targets = read(y, n_rows, estimator_name=estimator_name)
-    given = read_sample_weight(sample_weight, n_rows, targets.schema)
+    given = None if sample_weight is None else read_weights(sample_weight, targets)
+    _warn_unobserved(targets, given, _UNOBSERVED[task])
+    weights = given
+    if class_weight is not None:
+        weights = combine_weights(given, class_weights(class_weight, targets))
+    return targets.weighted(weights), given
+
+
+def read_weights(sample_weight: Any, targets: Targets) -> NDArray[np.float64] | None:
+    """Read weights of rows or entries."""
+    given = read_sample_weight(sample_weight, targets.n_rows, targets.schema)
     if given is not None and given.ndim == 2 and targets.is_sparse:
         raise ValueError(
             "sample_weight of shape (n, d) needs a dense Y; got a sparse one. Give weights of "
             "shape (n,), or Y as an array."
         )
-    _warn_unobserved(targets, given, _UNOBSERVED[task])
-    weights = combine_weights(given, class_weights(class_weight, targets))
-    return targets.weighted(weights), given
+    return given
 
 
 def _for_core(features: BinnedFeatures) -> _core.Binned:

@@ -236,7 +236,8 @@ def is_one_of(*choices: str) -> Callable[[Any], bool]:
 
 def is_loss(value: Any) -> bool:
     """Tell a loss."""
-    if not (isinstance(value, str) and value == "auto"):
+    is_known = isinstance(value, str) and (value == "auto" or value in losses.LOSSES)
+    if not is_known:
         losses.resolve(value)  # raises with a message of its own
     return True
 

@@ -23,8 +23,8 @@ from polyleaf.forests.sparse_means import as_core_rows, largest, largest_sums, s
 from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.filling import fill_leaves
 from polyleaf.trees.leaves import RowLeaves
-from polyleaf.trees.model import Trees, apply_trees
-from polyleaf.trees.structure import JoinedArray, JoinedStructure, TreeStructure
+from polyleaf.trees.model import Trees
+from polyleaf.trees.structure import JoinedArray, JoinedStructure, TreeStructure, apply_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

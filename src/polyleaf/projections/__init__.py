@@ -1,15 +1,26 @@
-"""Views of the output space: what each base learner sees of many outputs."""
+"""Views of the output space: what each base learner sees of many outputs.
 
-from polyleaf.projections._adaptive import Adaptive
-from polyleaf.projections._base import MixingProjection, Projection
-from polyleaf.projections._context import Feedback, ProjectionContext
+To read: `_view` (what a view is), `_base` (what a projection draws it from), then the projections:
+`_random`, `_selection`, `_gradient_outputs`, `_pca`, `_transformer`. `_registry` names them.
+"""
+
+from polyleaf.projections._base import (
+    Feedback,
+    MixingProjection,
+    Projection,
+    ProjectionContext,
+)
 from polyleaf.projections._gradient_outputs import GradientSampling, TopOutputs
-from polyleaf.projections._hadamard import Hadamard
 from polyleaf.projections._pca import PCA
-from polyleaf.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
+from polyleaf.projections._random import (
+    Achlioptas,
+    Gaussian,
+    Hadamard,
+    Rademacher,
+    SparseRademacher,
+)
 from polyleaf.projections._registry import PROJECTIONS, from_json, resolve, to_json
-from polyleaf.projections._round_robin import RoundRobin
-from polyleaf.projections._selection import Identity, Subsample
+from polyleaf.projections._selection import Adaptive, Identity, RoundRobin, Subsample
 from polyleaf.projections._transformer import FromTransformer
 from polyleaf.projections._view import View
 

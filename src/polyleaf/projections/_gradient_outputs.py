@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from polyleaf.projections._base import Projection
-from polyleaf.projections._n_components import (
+from polyleaf.projections._base import (
+    Projection,
     check_n_components,
     check_view_memory,
     count_components,
@@ -22,7 +22,7 @@ from polyleaf.projections._view import View
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from polyleaf.projections._context import ProjectionContext
+    from polyleaf.projections._base import ProjectionContext
 
 
 class _GradientProjection(Projection):

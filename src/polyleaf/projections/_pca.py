@@ -8,15 +8,14 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse import linalg as sparse_linalg
 
-from polyleaf.projections._base import MixingProjection
-from polyleaf.projections._centring import CentredValues
-from polyleaf.projections._n_components import check_view_memory, count_components
+from polyleaf.projections._base import MixingProjection, check_view_memory, count_components
+from polyleaf.projections._view import CentredValues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from polyleaf.projections._centring import Matrix
-    from polyleaf.projections._context import ProjectionContext
+    from polyleaf.projections._base import ProjectionContext
+    from polyleaf.projections._view import Matrix
 
 # Channels up to which the whole covariance matrix is decomposed (8 MB).
 EXACT_CHANNELS = 1024

@@ -8,14 +8,17 @@ import numpy as np
 
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
-from polyleaf.projections._adaptive import Adaptive
 from polyleaf.projections._base import Projection
 from polyleaf.projections._gradient_outputs import GradientSampling, TopOutputs
-from polyleaf.projections._hadamard import Hadamard
 from polyleaf.projections._pca import PCA
-from polyleaf.projections._random import Achlioptas, Gaussian, Rademacher, SparseRademacher
-from polyleaf.projections._round_robin import RoundRobin
-from polyleaf.projections._selection import Identity, Subsample
+from polyleaf.projections._random import (
+    Achlioptas,
+    Gaussian,
+    Hadamard,
+    Rademacher,
+    SparseRademacher,
+)
+from polyleaf.projections._selection import Adaptive, Identity, RoundRobin, Subsample
 from polyleaf.projections._transformer import FromTransformer
 
 PROJECTIONS: dict[str, type[Projection]] = {

@@ -11,7 +11,7 @@ from polyleaf.projections._base import Projection
 from polyleaf.projections._view import View
 
 if TYPE_CHECKING:
-    from polyleaf.projections._context import ProjectionContext
+    from polyleaf.projections._base import ProjectionContext
 
 
 class FromTransformer(Projection):

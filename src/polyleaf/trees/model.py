@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.trees.leaves import DenseLeaves, Leaves, RowLeaves
-from polyleaf.trees.structure import TreeStructure
+from polyleaf.trees.structure import TreeStructure, apply_trees
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,37 +97,6 @@ class Trees:
         if leaves_kind == RowLeaves.kind:
             return cls(structure, RowLeaves.from_arrays(arrays, structure.n_leaves))
         raise ValueError(f"Expected leaves to be 'dense' or 'rows'; got {leaves_kind!r:.40}.")
-
-
-def apply_trees(
-    structure: TreeStructure, X: NDArray[Any] | CSR, n_threads: int = 1
-) -> NDArray[np.int32]:
-    """Find the leaf of every row in every tree.
-
-    Parameters
-    ----------
-    structure : TreeStructure
-    X : ndarray of shape (n_rows, n_features) or csr_array
-        Encoded features, float32 or float64.
-    n_threads : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_trees), int32
-        Nodes, counted within each tree.
-    """
-    nodes = np.empty((X.shape[0], structure.n_trees), dtype=np.int32)
-    if isinstance(X, sparse.csr_array):
-        structure.predictor.apply_csr(
-            X.indptr.astype(np.int64, copy=False),
-            X.indices.astype(np.int32, copy=False),
-            X.data,
-            nodes,
-            n_threads,
-        )
-    else:
-        structure.predictor.apply_dense(X, nodes, n_threads)
-    return nodes
 
 
 def _centred_scores(

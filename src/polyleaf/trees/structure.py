@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.files.arrays import StoredArray, StoredArrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
 _ARRAYS = StoredArrays(
     "A single tree",
@@ -271,6 +274,38 @@ class TreeStructure:
 
 
 # Trees put together ------------------------------------------------------------------------------
+
+
+def apply_trees(
+    structure: TreeStructure, X: NDArray[Any] | CSR, n_threads: int = 1
+) -> NDArray[np.int32]:
+    """Find the leaf of every row in every tree.
+
+    Parameters
+    ----------
+    structure : TreeStructure
+    X : ndarray of shape (n_rows, n_features) or csr_array
+        Encoded features, float32 or float64.
+    n_threads : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_trees), int32
+        Nodes, counted within each tree.
+    """
+    nodes = np.empty((X.shape[0], structure.n_trees), dtype=np.int32)
+    if isinstance(X, sparse.csr_array):
+        structure.predictor.apply_csr(
+            X.indptr.astype(np.int64, copy=False),
+            X.indices.astype(np.int32, copy=False),
+            X.data,
+            nodes,
+            n_threads,
+        )
+    else:
+        structure.predictor.apply_dense(X, nodes, n_threads)
+    return nodes
+
 
 #: Room for parts that are larger than the first.
 _SLACK = 1.125

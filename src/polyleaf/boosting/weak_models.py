@@ -1,9 +1,12 @@
-"""Boosting of any regressor: Algorithms 2 and 3 of paper 000 without trees."""
+"""Boosting of any regressor: Algorithms 2 and 3 of paper 000 without trees.
+
+The model is f(x) = f_0 + sum_m rho_m g_m(x), g_m a regressor of scikit-learn.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +17,83 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from polyleaf.boosting.boosted_models import BoostedModels, ModelPerOutput, columns
 from polyleaf.boosting.booster import Booster, BoostingSettings
-from polyleaf.boosting.gradient_channels import gradient_channels
-from polyleaf.boosting.units import Units
+from polyleaf.boosting.leaves import gradient_channels
 
 if TYPE_CHECKING:
+    from polyleaf.boosting.state import Units
     from polyleaf.data.training import TrainingData
     from polyleaf.trees.channels import Channels
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPerOutput:
+    """Fitted regressors of one output each; None predicts 0."""
+
+    models: tuple[Any, ...]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict all outputs, of shape (n_rows, n_outputs)."""
+        zeros = np.zeros(X.shape[0])
+        return np.column_stack(
+            [zeros if model is None else np.ravel(model.predict(X)) for model in self.models]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedModels:
+    """Fitted regressors whose predictions are multiplied and added up.
+
+    Attributes
+    ----------
+    baseline : ndarray of shape (n_channels,), float64
+        NaN for a channel that was never observed.
+    models : tuple of estimators
+        Each predicts all channels, or one number that serves all of them.
+    factors : ndarray of shape (n_models, n_channels), float32
+        rho of every model, shrunk by the learning rate.
+    """
+
+    baseline: NDArray[np.float64]
+    models: tuple[Any, ...]
+    factors: NDArray[np.float32]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels of raw predictions."""
+        return self.baseline.size
+
+    def predict(self, X: Any, n_threads: int = 1) -> NDArray[np.float32]:
+        """Predict raw values of all rows, of shape (n_rows, n_channels)."""
+        raw = np.tile(self.baseline.astype(np.float32), (X.shape[0], 1))
+        self.add_to(X, raw, n_threads)
+        return raw
+
+    def add_to(self, X: Any, raw: NDArray[np.float32], n_threads: int = 1) -> None:
+        """Add what the models predict, without the baseline, to raw predictions in place."""
+        for model, factors in zip(self.models, self.factors):
+            raw += columns(model.predict(X)) * factors
+
+    def staged_predict(
+        self, X: Any, trees_per_stage: int, n_threads: int = 1
+    ) -> Iterator[NDArray[np.float32]]:
+        """Predict raw values by the first models, more and more of them."""
+        raw = np.tile(self.baseline.astype(np.float32), (X.shape[0], 1))
+        for t, (model, factors) in enumerate(zip(self.models, self.factors)):
+            raw += columns(model.predict(X)) * factors
+            if (t + 1) % trees_per_stage == 0:
+                yield raw.copy()
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[BoostedModels]) -> BoostedModels:
+        """Join models with one baseline, in their order."""
+        models = tuple(model for part in parts for model in part.models)
+        return cls(parts[0].baseline, models, np.concatenate([part.factors for part in parts]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +116,7 @@ class ModelBooster(Booster):
     n_threads : int
     estimator : regressor
         Cloned for every round.
-    units : Units, optional
-        Those of an earlier fit that is gone on with.
+    units : Units
     """
 
     def __init__(
@@ -55,7 +126,7 @@ class ModelBooster(Booster):
         entropy: Sequence[int],
         n_threads: int,
         estimator: Any,
-        units: Units | None = None,
+        units: Units,
     ) -> None:
         super().__init__(data, settings, entropy, n_threads, units)
         self.estimator = estimator
@@ -85,6 +156,8 @@ class ModelBooster(Booster):
             factors = factors * view.updated
         shrunk = factors.astype(np.float32)
         state.add((predicted * shrunk).astype(np.float32))
+        if self._watched is not None:
+            self._watched_raw += columns(model.predict(self._watched)) * shrunk
         return FittedRound(model, shrunk)
 
     def _fit(self, shown: Channels, rows: NDArray[np.int32], rng: np.random.Generator) -> Any:
@@ -145,3 +218,9 @@ def _fit_one(
     """Fit a model, with weights if it takes them."""
     name = None if weights is None else weight_parameter(model)
     return model.fit(X, aims) if name is None else model.fit(X, aims, **{name: weights})
+
+
+def columns(predicted: Any) -> NDArray[Any]:
+    """Give predictions of a regressor two dimensions."""
+    values = np.asarray(predicted)
+    return values[:, None] if values.ndim == 1 else values

@@ -1,0 +1,220 @@
+"""What a fit of boosting has learnt: trees (or other models), and what their sum stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyleaf import losses, projections
+from polyleaf.boosting.booster import n_values_of
+from polyleaf.boosting.model import BoostedTrees
+from polyleaf.estimator.base import schemas_from_file
+from polyleaf.files.arrays import expect_array
+from polyleaf.files.parameters import stored_entropy
+from polyleaf.losses import Loss, Quantile
+
+if TYPE_CHECKING:
+    from polyleaf.boosting.weak_models import BoostedModels
+    from polyleaf.data import FeatureSchema, TargetSchema
+    from polyleaf.projections import Projection
+
+
+@dataclass(frozen=True, eq=False)
+class RawReader:
+    """What raw predictions of shape (n_rows, n_channels) stand for.
+
+    Attributes
+    ----------
+    loss : Loss
+        That was minimised.
+    schema : TargetSchema
+    shift, scale : ndarray of shape (n_channels,), float64
+        A number is shift + scale * raw.
+    """
+
+    loss: Loss
+    schema: TargetSchema
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    def numbers(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Give numbers in the units of Y, of shape (n, d); with quantiles (n, d, n_quantiles)."""
+        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale + self.shift
+        if has_several_values(self.loss):
+            values = values.reshape(len(values), self.schema.n_outputs, -1)
+        return values[:, 0] if self.schema.is_1d else values
+
+    def probabilities(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Give probabilities of all channels; 0 for a label that was never observed."""
+        offsets = self.schema.channel_offsets
+        shares = np.nan_to_num(self.loss.predictions(raw, offsets), copy=False)
+        if "regression" not in self.loss.tasks:
+            return shares
+        np.clip(shares, 0.0, 1.0, out=shares)
+        if self.schema.kind in ("multiclass", "multiclass-multioutput"):
+            totals = np.repeat(np.add.reduceat(shares, offsets[:-1], axis=1), np.diff(offsets), 1)
+            shares /= np.where(totals > 0, totals, 1.0)
+        return shares
+
+
+def has_several_values(loss: Loss) -> bool:
+    """Whether predictions have an axis for quantiles."""
+    return isinstance(loss, Quantile) and np.ndim(loss.quantile) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBoosting:
+    """A fitted boosted model.
+
+    Attributes
+    ----------
+    features : FeatureSchema
+    targets : TargetSchema
+    model : BoostedTrees or BoostedModels
+    reader : RawReader
+        What its raw predictions stand for: the loss, and the units of the outputs.
+    is_normalized : bool
+        Whether outputs were brought to standard deviation 1.
+    projection : Projection or None
+        The view that was used.
+    history : dict of str to ndarray of shape (n_rounds,)
+    trees_per_stage : int
+        Trees of a round.
+    entropy : list of int
+        The seed; a warm start goes on with it.
+    moves : ndarray of shape (n_channels, n_rows), float32, or None
+        What is added to every channel on some training rows, if no tree serves two outputs.
+    """
+
+    features: FeatureSchema
+    targets: TargetSchema
+    model: BoostedTrees | BoostedModels
+    reader: RawReader
+    is_normalized: bool
+    projection: Projection | None
+    history: dict[str, NDArray[np.float64]]
+    trees_per_stage: int
+    entropy: list[int]
+    moves: NDArray[np.float32] | None
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds that are kept."""
+        return self.model.n_trees // self.trees_per_stage
+
+    def output_map(self) -> NDArray[np.float64]:
+        """Cosines between what is added to the outputs, of shape (n_outputs, n_outputs)."""
+        n_outputs, n_channels = self.targets.n_outputs, self.model.n_channels
+        offsets: NDArray[Any] = self.targets.channel_offsets
+        if offsets[-1] != n_channels:  # several quantiles per output
+            offsets = np.arange(n_outputs + 1) * (n_channels // n_outputs)
+        if self.moves is not None:
+            return output_cosines(self.moves, offsets)
+        assert isinstance(self.model, BoostedTrees)
+        return output_cosines(self.model.channel_vectors(), offsets)
+
+    def to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Give the arrays of the trees, units and learning curves, and the rest."""
+        view = self.projection
+        metadata = {
+            "entropy": self.entropy,
+            "trees_per_stage": self.trees_per_stage,
+            "is_normalized": self.is_normalized,
+            "fitted_loss": losses.to_json(self.reader.loss),
+            "fitted_projection": None if view is None else projections.to_json(view),
+        }
+        arrays: dict[str, NDArray[Any]] = {}
+        if isinstance(self.model, BoostedTrees):  # else the parameter `estimator` is refused
+            arrays = self.model.to_arrays()
+        arrays |= {"output_shift": self.reader.shift, "output_scale": self.reader.scale}
+        if self.moves is not None:
+            arrays["output_moves"] = self.moves
+        return arrays | {
+            f"history_{name}": curve for name, curve in self.history.items()
+        }, metadata
+
+    @classmethod
+    def from_file(
+        cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any], estimator: Any
+    ) -> FittedBoosting:
+        """Rebuild and check a boosted model from a model file."""
+        model = BoostedTrees.from_arrays(arrays)
+        loss = losses.from_json(metadata["fitted_loss"])
+        n_values = n_values_of(loss)
+        if model.n_channels % n_values:
+            raise ValueError(f"Expected {n_values} raw channels per target.")
+        features, targets = schemas_from_file(
+            metadata, model.structure.n_features, model.n_channels // n_values
+        )
+        if not np.array_equal(model.structure.n_categories, features.n_categories):
+            raise ValueError("the trees and the features disagree about categories.")
+        if targets.kind not in loss.tasks:
+            raise ValueError("the loss does not fit the outputs.")
+        per_stage = int(metadata["trees_per_stage"])
+        if per_stage < 1 or model.n_trees % per_stage:
+            raise ValueError(f"Expected {model.n_trees} trees to be a multiple of those per one.")
+        shift, scale = (
+            _channel_numbers(arrays, name, model.n_channels) for name in ("shift", "scale")
+        )
+        moves = None
+        if "output_moves" in arrays:
+            moves = expect_array(arrays, "output_moves", np.float32, 2)
+            if moves.shape[0] != model.n_channels or not np.all(np.isfinite(moves)):
+                raise ValueError("Expected finite output_moves with a row per channel.")
+        view = metadata["fitted_projection"]
+        return cls(
+            features=features,
+            targets=targets,
+            model=model,
+            reader=RawReader(loss, targets, shift, scale),
+            is_normalized=bool(metadata["is_normalized"]),
+            projection=None if view is None else projections.from_json(view),
+            history={
+                name.removeprefix("history_"): np.asarray(values, dtype=np.float64)
+                for name, values in arrays.items()
+                if name.startswith("history_")
+            },
+            trees_per_stage=per_stage,
+            entropy=stored_entropy(metadata["entropy"]),
+            moves=moves,
+        )
+
+
+def _channel_numbers(
+    arrays: dict[str, NDArray[Any]], name: str, n_channels: int
+) -> NDArray[np.float64]:
+    stored = arrays.get(f"output_{name}")
+    if stored is None or stored.shape != (n_channels,) or stored.dtype != np.float64:
+        raise ValueError(f"Expected output_{name} with a number per channel.")
+    if not np.all(np.isfinite(stored)):
+        raise ValueError(f"Expected output_{name} to be finite.")
+    return stored
+
+
+def output_cosines(vectors: NDArray[Any], offsets: NDArray[Any]) -> NDArray[np.float64]:
+    """Compute cosines of the angles between outputs, of shape (n_outputs, n_outputs).
+
+    For outputs of several channels: the root of Escoufier's RV coefficient of their directions,
+    which is 1 for the same directions and 0 for orthogonal ones.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_channels, n)
+    offsets : ndarray of shape (n_outputs + 1,), int
+        Output j has the channels offsets[j] up to offsets[j + 1].
+    """
+    vectors = vectors.astype(np.float64)
+    lengths = np.linalg.norm(vectors, axis=1)
+    vectors = vectors / np.where(lengths > 0, lengths, 1.0)[:, None]
+    cosines = vectors @ vectors.T
+    sizes = np.diff(offsets)
+    if np.any(sizes > 1):
+        sums = np.add.reduceat(np.add.reduceat(cosines**2, offsets[:-1], 0), offsets[:-1], 1)
+        own = np.where(sums.diagonal() > 0, sums.diagonal(), 1.0)
+        cosines = np.sqrt(sums / np.sqrt(np.outer(own, own)))
+    cosines = np.clip(cosines, -1.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    return cosines

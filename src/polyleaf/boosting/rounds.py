@@ -1,0 +1,454 @@
+"""The rounds of boosting: learning curves, early stopping, callbacks, and the race of views.
+
+The race chooses the view of the outputs that suits a problem: short fits on some rows, judged on
+others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from polyleaf.boosting.booster import Booster, BoostingSettings
+from polyleaf.boosting.state import Units
+from polyleaf.losses import Loss, LossTargets
+from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
+from polyleaf.trees.moments import channel_moments
+
+if TYPE_CHECKING:
+    from polyleaf.boosting.model import BoostedTrees
+    from polyleaf.boosting.weak_models import BoostedModels
+    from polyleaf.data.targets import Targets
+    from polyleaf.data.training import TrainingData
+
+    Boosted: TypeAlias = BoostedTrees | BoostedModels
+
+#: A stream of chance for the rows of the race.
+_RACE_STREAM = 2**32 + 2
+#: Rows that take part; a quarter of them judges, in groups whose losses tell how sure they are.
+_MOST_ROWS, _LEAST_ROWS = 4000, 40
+_JUDGES, _MOST_GROUPS = 4, 32
+#: Rounds of a view, and of one output at a time, which learns faster and costs more.
+_N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
+#: With more outputs, one at a time is not tried: a round of it has a tree for each.
+_MOST_SINGLE_OUTPUTS = 64
+#: How many times as many rounds as were best in the race are worth while for numbers: all rows
+#: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting
+#: better long after the loss of their probabilities has begun to rise.
+_MORE_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class BoostingProgress:
+    """How far boosting has come, for callbacks.
+
+    Attributes
+    ----------
+    n_estimators : int
+        Number of rounds so far, those of an earlier fit included.
+    train_loss : float
+        Mean loss of the training rows.
+    validation_loss : float or None
+        Mean loss of the validation rows.
+    validation_score : float or None
+        The metric that was asked for, on the validation rows.
+    """
+
+    n_estimators: int
+    train_loss: float
+    validation_loss: float | None = None
+    validation_score: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Rows that are predicted after every round but not trained on.
+
+    Attributes
+    ----------
+    encoded : ndarray or csr_array of shape (n_rows, n_features)
+    targets : LossTargets
+        In the units of the training targets.
+    score : callable or None
+        From raw predictions to a number; larger is better.
+    watch : callable or None
+        Told the raw predictions of every round that is the best so far; they change after that.
+    """
+
+    encoded: Any
+    targets: LossTargets
+    score: Callable[[NDArray[np.float32]], float] | None = None
+    watch: Callable[[NDArray[np.float32]], None] | None = None
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When to stop: after so many rounds without anything better.
+
+    Attributes
+    ----------
+    n_iter_no_change : int or None
+        None: never.
+    tolerance : float
+        By how much the loss or score must get better to count, relative to its size.
+    """
+
+    n_iter_no_change: int | None = None
+    tolerance: float = 1e-7
+
+
+class BoostingLoop:
+    """Runs the rounds of one fit.
+
+    Parameters
+    ----------
+    booster : Booster
+        Not started yet.
+    validation : Validation or None
+    rule : StoppingRule
+    callbacks : sequence of callable
+        Called after every round with a `BoostingProgress`; one that returns True stops the fit.
+    advance : callable, optional
+        Of a progress bar.
+    """
+
+    def __init__(
+        self,
+        booster: Booster,
+        validation: Validation | None,
+        rule: StoppingRule,
+        callbacks: Sequence[Callable[[BoostingProgress], Any]],
+        advance: Callable[..., None] | None = None,
+    ) -> None:
+        self.booster, self.validation, self.rule = booster, validation, rule
+        self.callbacks, self.advance = callbacks, advance
+        self.history: dict[str, list[float]] = {"train_loss": []}
+        if validation is not None:
+            self.history["validation_loss"] = []
+            if validation.score is not None:
+                self.history["validation_score"] = []
+
+    def run(
+        self,
+        n_estimators: int,
+        start: Boosted | None = None,
+        trees_per_stage: int | None = None,
+    ) -> list[Any]:
+        """Boost until there are `n_estimators` rounds, or until it no longer helps.
+
+        Parameters
+        ----------
+        n_estimators : int
+        start : BoostedTrees or BoostedModels, optional
+            The model to go on from.
+        trees_per_stage : int, optional
+            How many trees a round of `start` has.
+
+        Returns
+        -------
+        list
+            What the booster has grown, up to the best round if there is early stopping.
+
+        Raises
+        ------
+        ValueError
+            If a round would have more or fewer trees than those of `start`.
+        """
+        # Products of matrices must not depend on how many threads BLAS would take.
+        with threadpool_limits(1, user_api="blas"):
+            return self._run(n_estimators, start, trees_per_stage)
+
+    def _run(
+        self, n_estimators: int, start: Boosted | None, trees_per_stage: int | None
+    ) -> list[Any]:
+        booster = self.booster
+        booster.start(start)
+        per_stage = booster.n_trees_per_stage
+        if trees_per_stage not in (None, per_stage):
+            raise ValueError(
+                f"A round of the fitted model has {trees_per_stage} trees, one for each output "
+                f"that varies; in this y {per_stage} vary. Use warm_start=False to start anew."
+            )
+        raw = self._watched(start)
+        first = 0 if start is None else start.n_trees
+        rounds: list[Any] = []
+        # New rounds are kept only if they are better than what is there.
+        best, best_at = np.inf if start is None else self._start_criterion(raw), 0
+        for stage in range(first // per_stage, n_estimators):
+            trees = range(stage * per_stage, (stage + 1) * per_stage)
+            rounds.extend(booster.grow(t) for t in trees)
+            progress = self._report(stage + 1, raw)
+            criterion = self._checked_criterion(progress)
+            least = self.rule.tolerance * abs(best) if np.isfinite(best) else 0.0
+            if criterion < best - least:
+                best, best_at = criterion, len(rounds)
+                if self.validation is not None and self.validation.watch is not None:
+                    self.validation.watch(raw)
+            answers = [callback(progress) for callback in self.callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
+                break
+            patience = self.rule.n_iter_no_change
+            if patience is not None and len(rounds) - best_at >= patience * per_stage:
+                break
+        if self.rule.n_iter_no_change is not None:
+            rounds = rounds[: max(best_at, per_stage if start is None else 0)]
+        return rounds
+
+    def _watched(self, start: Boosted | None) -> NDArray[np.float32]:
+        """Have the booster move raw predictions of the validation rows along."""
+        if self.validation is None:
+            return np.zeros((0, 0), np.float32)
+        n_rows = self.validation.targets.n_rows
+        raw = np.tile(self.booster.baseline.astype(np.float32), (n_rows, 1))
+        if start is not None:
+            raw[:] = np.nan_to_num(start.predict(self.validation.encoded))
+        self.booster.watch(self.validation.encoded, raw)
+        return raw
+
+    def _report(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
+        """Note losses in the history and show them."""
+        progress = self._progress(n_estimators, raw)
+        for name, values in self.history.items():
+            values.append(getattr(progress, name))
+        if self.advance is None:
+            return progress
+        shown = {
+            "train": progress.train_loss,
+            "validation": progress.validation_loss,
+            "score": progress.validation_score,
+        }
+        self.advance(**{name: value for name, value in shown.items() if value is not None})
+        return progress
+
+    def _progress(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
+        """Measure the losses and the score."""
+        loss = score = None
+        if self.validation is not None:
+            loss = self.booster.settings.loss.value(self.validation.targets, raw)
+            loss /= self._validation_weight
+            if self.validation.score is not None:
+                score = self.validation.score(raw)
+        return BoostingProgress(n_estimators, self.booster.mean_loss(), loss, score)
+
+    @cached_property
+    def _validation_weight(self) -> float:
+        assert self.validation is not None
+        total = self.booster.settings.loss.total_weight(self.validation.targets)
+        if not total > 0:
+            raise ValueError(
+                "At least one validation row must have both a positive weight and an observed "
+                "output; got none. Check the y and the weights of eval_set."
+            )
+        return total
+
+    def _start_criterion(self, raw: NDArray[np.float32]) -> float:
+        return _criterion(self._progress(0, raw))
+
+    def _checked_criterion(self, progress: BoostingProgress) -> float:
+        for name in ("train_loss", "validation_loss"):
+            value = getattr(progress, name)
+            if value is not None and np.isnan(value):
+                raise ValueError(
+                    f"{name} after {progress.n_estimators} rounds is NaN: "
+                    f"{self.booster.settings.loss!r} is not defined for all raw predictions that "
+                    "it is given. Use another loss, or a lower learning_rate."
+                )
+        score = progress.validation_score
+        if self.rule.n_iter_no_change is not None and score is not None and np.isnan(score):
+            raise ValueError(
+                "Early stopping needs numbers to compare; the validation score (eval_metric) "
+                f"after {progress.n_estimators} rounds is NaN. Use another eval_metric, other "
+                "validation rows, or early_stopping=False."
+            )
+        return _criterion(progress)
+
+
+def _criterion(progress: BoostingProgress) -> float:
+    """Give what early stopping lowers: minus the score, the validation or the training loss."""
+    if progress.validation_score is not None:
+        return -progress.validation_score
+    if progress.validation_loss is not None:
+        return progress.validation_loss
+    return progress.train_loss
+
+
+@dataclass(frozen=True)
+class ChosenView:
+    """What the race has shown.
+
+    Attributes
+    ----------
+    projection : Projection or None
+        The view whose model predicted best; None: all outputs.
+    most_rounds : int or None
+        Rounds after which its model of numbers would only get worse; None: not seen.
+    """
+
+    projection: Projection | None
+    most_rounds: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """What the judges say of one view.
+
+    Attributes
+    ----------
+    projection : Projection or None
+    loss : float
+        Mean loss of all judges in the best round; infinite if no round had a finite loss.
+    group_losses : ndarray of shape (n_groups,)
+        The sums that it is made of.
+    best_at : int or None
+        The best round, if the loss has risen since.
+    work : float
+        Additions of all rounds.
+    """
+
+    projection: Projection | None
+    loss: float
+    group_losses: NDArray[np.float64]
+    best_at: int | None
+    work: float
+
+    def is_clearly_better_than(self, other: _Result | None) -> bool:
+        """Tell whether the groups agree: less loss by more than the standard error of that."""
+        if other is None:
+            return True
+        if self.loss >= other.loss or not np.isfinite(other.loss):
+            return self.loss < other.loss
+        gains = other.group_losses - self.group_losses
+        error = float(gains.std(ddof=1)) * math.sqrt(gains.size)
+        return float(gains.sum()) > error
+
+
+def choose_projection(
+    data: TrainingData,
+    settings: BoostingSettings,
+    entropy: Sequence[int],
+    n_threads: int,
+    n_estimators: int,
+) -> ChosenView:
+    """Find the view whose model predicts rows that were set aside best.
+
+    The cheapest view comes first; another takes its place if it is clearly better. What has cost
+    as much as the view in the lead without being any better is given up.
+
+    Parameters
+    ----------
+    data : TrainingData
+    settings : BoostingSettings
+        But for the projection.
+    entropy : sequence of int
+        The seed; the rows of the race depend on it and on their number alone.
+    n_threads, n_estimators : int
+
+    Returns
+    -------
+    ChosenView
+    """
+    schema, rows = data.targets.schema, data.weighted_rows
+    if schema.channel_offsets[-1] == 1:
+        return ChosenView(None)
+    if rows.size < _LEAST_ROWS:
+        return ChosenView(Adaptive())
+    order = np.random.default_rng([*entropy, _RACE_STREAM]).permutation(rows.size)[:_MOST_ROWS]
+    n_judges = order.size // _JUDGES
+    judging, taking = np.sort(rows[order[:n_judges]]), np.sort(rows[order[n_judges:]])
+    judges, part = data.targets.at(judging), data.take(taking)
+    moments = channel_moments(part.targets)
+    views: list[Projection | None] = [Gaussian(n_components=1), Adaptive(), None]
+    if 1 < schema.n_outputs <= _MOST_SINGLE_OUTPUTS and not settings.is_joint:
+        views.append(RoundRobin())
+    is_normalized = settings.tree.normalize_outputs
+    units = Units.of(part, moments, settings.loss, settings.n_values, is_normalized)
+    race = _Race(part, units, data.encoded[judging], judges, settings, entropy, n_threads)
+    leader: Any = None
+    for view in views:
+        result = race.run(view, leader, n_estimators)
+        if result.is_clearly_better_than(leader):
+            leader = result
+    if leader.best_at is None or schema.kind != "regression":
+        return ChosenView(leader.projection)
+    share = order.size / rows.size
+    return ChosenView(leader.projection, math.ceil(_MORE_ROUNDS * leader.best_at / share))
+
+
+class _Race:
+    """Trains views on some rows and has others judge them.
+
+    Parameters
+    ----------
+    part : TrainingData
+        The rows to train on.
+    units : Units
+    judging : ndarray or csr_array of shape (n_judges, n_features)
+        The rows that judge, encoded.
+    judges : Targets
+    settings : BoostingSettings
+    entropy : sequence of int
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        part: TrainingData,
+        units: Units,
+        judging: Any,
+        judges: Targets,
+        settings: BoostingSettings,
+        entropy: Sequence[int],
+        n_threads: int,
+    ) -> None:
+        self._part, self._units, self._settings = part, units, settings
+        self._entropy, self._n_threads = entropy, n_threads
+        self._judging, self._judges = judging, units.loss_targets(judges)
+
+    def run(
+        self, projection: Projection | None, leader: _Result | None, n_estimators: int
+    ) -> _Result:
+        """Train one view until it no longer gets better, or has to be given up."""
+        tree = replace(self._settings.tree, projection=projection)
+        settings = replace(self._settings, tree=tree)
+        booster = Booster(self._part, settings, self._entropy, self._n_threads, self._units)
+        targets = self._judges
+        best = np.zeros(targets.values.shape, np.float32)
+        validation = Validation(self._judging, targets, watch=partial(np.copyto, best))
+        least = np.inf
+
+        def is_given_up(progress: BoostingProgress) -> bool:
+            nonlocal least
+            least = min(least, progress.validation_loss or 0.0)
+            return leader is not None and booster.spent >= leader.work and least >= leader.loss
+
+        loop = BoostingLoop(booster, validation, StoppingRule(_PATIENCE), [is_given_up])
+        is_single = isinstance(projection, RoundRobin)
+        most_rounds = min(n_estimators, _N_SINGLE_ROUNDS if is_single else _N_ROUNDS)
+        loop.run(most_rounds)
+        losses = loop.history["validation_loss"]
+        if not np.isfinite(losses).any():
+            return _Result(projection, np.inf, np.zeros(0), None, booster.spent)
+        best_at = int(np.nanargmin(losses)) + 1
+        return _Result(
+            projection,
+            loss=losses[best_at - 1],
+            group_losses=_group_losses(self._settings.loss, targets, best),
+            best_at=best_at if len(losses) < most_rounds else None,
+            work=booster.spent,
+        )
+
+
+def _group_losses(
+    loss: Loss, targets: LossTargets, raw: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Sum the loss over each group of rows."""
+    n_groups = min(_MOST_GROUPS, targets.n_rows)
+    groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
+    return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])
