@@ -189,13 +189,53 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(cls, warm_start):
     targets = Y if cls is BoostingRegressor else LABELS
     model = cls(n_estimators=5, random_state=0, warm_start=warm_start).fit(X, targets)
     model.set_params(n_estimators=9)
-    before = {key: value for key, value in vars(model).items() if key.endswith("_")}
-    predicted = model.predict(X)
+    before, predicted = dict(vars(model)), model.predict(X)
     for features, others in ((X, 1 - targets), (X[:, :3], targets[:, :2])):
         with pytest.raises((TroubleError, ValueError)):
             model.fit(features, others, callbacks=[_raise])
     np.testing.assert_array_equal(model.predict(X), predicted)
-    assert {key: value for key, value in vars(model).items() if key.endswith("_")} == before
+    assert vars(model) == before
+
+
+#: What a fit passes through, from reading to the last thing it does.
+STEPS = {
+    "parameters": "polyleaf.estimator.base.check_parameters",
+    "reading": "polyleaf.data.training.read_features",
+    "checks": "polyleaf.boosting.base.check_combinations",
+    "validation rows": "polyleaf.boosting.base.set_aside",
+    "race": "polyleaf.boosting.base.choose_projection",
+    "baseline": "polyleaf.losses.SquaredError.baseline",
+    "tree": "polyleaf.boosting.booster.grow_splits",
+    "leaves": "polyleaf.boosting.leaves.LeafFitter.fit",
+    "history": "polyleaf.boosting.base.joined_history",
+    "joining": "polyleaf.boosting.booster.join_structures",
+}
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_an_interrupt_at_any_step_leaves_the_model_as_it_was(step, warm_start, monkeypatch):
+    model = regressor(warm_start=warm_start, early_stopping=True, n_estimators=5).fit(X, Y)
+    model.set_params(n_estimators=9)
+    before, predicted, calls = dict(vars(model)), model.predict(X), []
+
+    def interrupted(*_, **__):
+        calls.append(step)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(STEPS[step], interrupted)
+        if step == "race" and warm_start:  # a model that goes on has its view
+            model.fit(X, Y)
+            assert not calls
+            return
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y)
+    assert calls
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(X), predicted)
+    model.fit(X, Y)
+    assert model.n_estimators_ > 5
 
 
 def test_a_first_fit_that_fails_leaves_nothing_fitted():
