@@ -14,7 +14,7 @@ N_ROWS = 36
 _GRID = np.arange(N_ROWS)
 X = np.column_stack([(_GRID * step) % 37 for step in (5, 11, 17)]) / 37.0
 NUMBERS = np.column_stack([np.sin(4 * X[:, 0]), X[:, 1] + X[:, 0], X[:, 2] - X[:, 1]]).round(3)
-LABELS = (NUMBERS > np.median(NUMBERS, axis=0)).astype(int)
+LABELS = (np.median(NUMBERS, axis=0) < NUMBERS).astype(int)
 COUNTS = np.round(3 * np.abs(NUMBERS))
 CLASSES = np.array(["a", "b", "c"])[np.digitize(NUMBERS[:, 0], [-0.3, 0.5])]
 TWO_CLASSES = np.where(LABELS[:, 0], "yes", "no")

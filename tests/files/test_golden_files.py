@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.files.golden_cases import answers, golden_cases
 
 import polyleaf
 from polyleaf.files.storage import FORMAT_VERSION
-from tests.files.golden_cases import answers, golden_cases
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 FILES = sorted(FOLDER.glob("format*/*.polyleaf"))
@@ -30,8 +30,11 @@ def test_a_golden_file_loads_and_predicts_the_same(path):
 
 
 def assert_same(found, expected):
-    if expected and isinstance(expected[0], list) and expected[0] and isinstance(
-        expected[0][0], list
+    if (
+        expected
+        and isinstance(expected[0], list)
+        and expected[0]
+        and isinstance(expected[0][0], list)
     ):  # a list of arrays
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
