@@ -1,7 +1,52 @@
-"""Settings for all tests."""
+"""Settings for all tests, and a small problem that several rooms read."""
 
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import settings
+
+from polyleaf import TreeRegressor
 
 # A deadline per example would fail on a busy machine.
 settings.register_profile("polyleaf", deadline=None)
 settings.load_profile("polyleaf")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture
+def soil():
+    """Rows with numbers, categories and gaps, and two targets that depend on them."""
+    rng = np.random.default_rng(0)
+    n = 240
+    X = pd.DataFrame(
+        {
+            "depth": rng.uniform(0, 10, n),
+            "use": rng.choice(["forest", "meadow", "field", "town"], n),
+            "noise": rng.normal(size=n),
+        }
+    )
+    Y = pd.DataFrame(
+        {
+            "carbon": 5.0 * (X["depth"] > 4) + rng.normal(0, 0.1, n),
+            "nitrogen": 3.0 * X["use"].isin(["forest", "town"]) + rng.normal(0, 0.1, n),
+        }
+    )
+    X.loc[::6, "depth"] = np.nan
+    return X, Y
+
+
+@pytest.fixture
+def soil_tree(soil):
+    """A fitted tree of depth 3."""
+    return TreeRegressor(max_depth=3, random_state=0).fit(*soil)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Leave no figure open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -4,10 +4,10 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from tests.files.test_golden_files import FILES
 
 from polyleaf.files.arrays import StoredArrays
 from polyleaf.files.storage import read_model
-from tests.files.test_golden_files import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 

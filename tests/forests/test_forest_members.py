@@ -88,7 +88,7 @@ def test_members_carry_the_parameters_that_a_tree_has():
 def test_statistics_of_the_nodes_of_a_member_equal_a_loop(kind):
     forest, _ = fit(kind, projection=None, max_depth=4)
     features, targets, weights = naive.training_part(kind)
-    tree, structure = forest.estimators_[1], forest.estimators_[1]._described_trees.structure
+    tree, structure = forest.estimators_[1], forest.estimators_[1]._fitted.described.structure
     counts = list(forest._forest.in_bag_counts())[1]
     inside = tree.decision_path(features).toarray() > 0
     by_entry = naive.channel_weights(targets, weights) * counts[:, None]

@@ -9,10 +9,10 @@ from polyleaf.inspection._label_graph import ConsensusEdges, consensus_edges, sc
 from polyleaf.inspection._output_map import plot_output_map
 from polyleaf.inspection._plot_graph import plot_consensus_graph, plot_learning_curve
 from polyleaf.inspection._plot_rules import plot_rules
-from polyleaf.inspection._plot_tree import plot_tree
 from polyleaf.inspection._rules import rules_json, rules_text
 from polyleaf.inspection._rules_code import rules_to_python, rules_to_sql
-from polyleaf.inspection._tree_text import tree_text
+from polyleaf.trees.plot import plot_tree
+from polyleaf.trees.text import tree_text
 
 __all__ = [
     "ConsensusEdges",

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.optional import require
-from polyleaf.inspection._reader import check_tree_or_forest, feature_names_of, output_names_of
+from polyleaf.estimator.wording import feature_names_of, output_names_of
+from polyleaf.forests.base import ForestEstimator
+from polyleaf.trees.single_tree import SingleTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,3 +208,12 @@ def _write_numbers(ax: Axes, numbers: NDArray[np.float64], y: float, largest: fl
         colour = "white" if number > 0.6 * largest else "#222222"
         text = f"{number:.2f}".lstrip("0") if number < 0.995 else "1"
         ax.text(x, y, text, ha="center", va="center", fontsize=6.5, color=colour)
+
+
+def check_tree_or_forest(model: Any) -> None:
+    """Raise a TypeError or NotFittedError unless the model is a fitted tree or forest."""
+    if not isinstance(model, SingleTree | ForestEstimator):
+        raise TypeError(
+            f"model must be a fitted tree or forest of polyleaf; got {type(model).__name__}."
+        )
+    check_is_fitted(model)

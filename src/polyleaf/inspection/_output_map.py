@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from polyleaf.checks.optional import require
-from polyleaf.inspection._reader import output_names_of
+from polyleaf.estimator.wording import output_names_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

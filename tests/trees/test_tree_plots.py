@@ -10,8 +10,8 @@ import pytest
 from polyleaf import TreeClassifier, TreeRegressor
 from polyleaf.datasets import make_correlated_targets, make_multilabel
 from polyleaf.inspection import plot_output_importances, plot_tree
-from polyleaf.inspection._reader import TreeReader
-from polyleaf.inspection._tree_layout import place_tree
+from polyleaf.trees.layout import place_tree
+from polyleaf.trees.reader import TreeReader
 
 
 def _texts(ax) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.inspection._reader import TreeReader
-from polyleaf.inspection._tree_layout import ROW_HEIGHT, PlacedNode, TreeLayout
+from polyleaf.trees.layout import ROW_HEIGHT, PlacedNode, TreeLayout
+from polyleaf.trees.reader import TreeReader
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

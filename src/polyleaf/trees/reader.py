@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import TargetSchema, duration_unit, time_text
-from polyleaf.forests.base import ForestEstimator
-from polyleaf.inspection._numbers import format_number
+from polyleaf.estimator.wording import feature_names_of, format_number, output_names_of
 from polyleaf.trees.estimators import TreeClassifier, TreeRegressor
 from polyleaf.trees.leaves import Leaves, RowLeaves
 from polyleaf.trees.structure import TreeStructure
@@ -21,29 +20,6 @@ from polyleaf.trees.structure import TreeStructure
 _ROUNDING = 1e-13
 #: Categories that a sentence names before it counts the rest.
 _MAX_CATEGORIES = 6
-
-
-def feature_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]:
-    """Give the names of the features: those given, those of X's columns, or x0, x1, ..."""
-    n_features = int(model.n_features_in_)
-    if names is None:
-        known = model._features.names
-        return [f"x{j}" for j in range(n_features)] if known is None else list(known)
-    return _check_names(names, n_features, "feature_names")
-
-
-def output_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]:
-    """Give the names of the outputs: those given, those of Y's columns, or y0, y1, ..."""
-    if names is None:
-        return [str(name) for name in model.output_names_]
-    return _check_names(names, int(model.n_outputs_), "output_names")
-
-
-def _check_names(names: Sequence[str], n_expected: int, what: str) -> list[str]:
-    given = [str(name) for name in names]
-    if len(given) != n_expected:
-        raise ValueError(f"{what} must have {n_expected} names; got {len(given)}.")
-    return given
 
 
 def check_tree(model: Any) -> None:
@@ -57,19 +33,10 @@ def check_tree(model: Any) -> None:
         If it is not fitted.
     """
     if not isinstance(model, TreeRegressor | TreeClassifier):
-        is_forest = isinstance(model, ForestEstimator)
+        is_forest = hasattr(type(model), "estimators_")
         raise TypeError(
             "model must be a fitted TreeRegressor or TreeClassifier of polyleaf; got "
             f"{type(model).__name__}.{' Take one of its estimators_.' if is_forest else ''}"
-        )
-    check_is_fitted(model)
-
-
-def check_tree_or_forest(model: Any) -> None:
-    """Raise a TypeError or NotFittedError unless the model is a fitted tree or forest."""
-    if not isinstance(model, TreeRegressor | TreeClassifier | ForestEstimator):
-        raise TypeError(
-            f"model must be a fitted tree or forest of polyleaf; got {type(model).__name__}."
         )
     check_is_fitted(model)
 
@@ -109,8 +76,8 @@ class TreeReader:
         decimals: int = 3,
     ) -> None:
         check_tree(model)
-        self.structure: TreeStructure = model._described_trees.structure
-        self._leaves: Leaves = model._described_trees.leaves
+        self.structure: TreeStructure = model._fitted.described.structure
+        self._leaves: Leaves = model._fitted.described.leaves
         self._categories = model._features.categories
         self._times = model._features.times
         self._targets: TargetSchema = model._targets

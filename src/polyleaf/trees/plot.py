@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.optional import require
-from polyleaf.inspection._reader import TreeReader
-from polyleaf.inspection._tree_layout import place_tree
-from polyleaf.inspection._tree_picture import TreePicture
+from polyleaf.trees.layout import place_tree
+from polyleaf.trees.picture import TreePicture
+from polyleaf.trees.reader import TreeReader
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

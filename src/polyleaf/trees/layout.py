@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyleaf.inspection._reader import TreeReader
+from polyleaf.trees.reader import TreeReader
 
 SPLIT_WIDTH, SPLIT_HEIGHT = 1.8, 0.84
 LEAF_WIDTH, LEAF_HEIGHT = 0.82, 0.36

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.inspection._numbers import format_number
-from polyleaf.inspection._reader import TreeReader
+from polyleaf.estimator.wording import format_number
+from polyleaf.trees.reader import TreeReader
 
 
 def tree_text(

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from polyleaf import TreeClassifier, TreeRegressor
 from polyleaf.datasets import make_multilabel
-from polyleaf.inspection._reader import TreeReader
+from polyleaf.trees.reader import TreeReader
 
 
 def _rows_of_node(tree, X, node):

@@ -7,12 +7,12 @@ import pytest
 
 from polyleaf import TreeClassifier, TreeRegressor
 from polyleaf.datasets import make_multilabel
+from polyleaf.estimator.wording import format_number
 from polyleaf.inspection import tree_text
-from polyleaf.inspection._numbers import format_number
-from polyleaf.inspection._reader import TreeReader
-from polyleaf.inspection._tree_layout import place_tree
+from polyleaf.trees.layout import place_tree
 from polyleaf.trees.leaves import DenseLeaves
 from polyleaf.trees.model import Trees
+from polyleaf.trees.reader import TreeReader
 from polyleaf.trees.structure import TreeStructure
 
 

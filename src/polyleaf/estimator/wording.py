@@ -1,6 +1,9 @@
-"""Numbers as people read them: short, and never rounded to nothing."""
+"""Names and numbers as people read them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,3 +43,26 @@ def format_number(value: float, decimals: int, *, sign: bool = False) -> str:
             value, precision=max(decimals, 1), unique=False, fractional=False, trim="-"
         )
     return f"+{text}" if sign and value >= 0 else text
+
+
+def feature_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]:
+    """Give the names of the features: those given, those of X's columns, or x0, x1, ..."""
+    n_features = int(model.n_features_in_)
+    if names is None:
+        known = model._features.names
+        return [f"x{j}" for j in range(n_features)] if known is None else list(known)
+    return _check_names(names, n_features, "feature_names")
+
+
+def output_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]:
+    """Give the names of the outputs: those given, those of Y's columns, or y0, y1, ..."""
+    if names is None:
+        return [str(name) for name in model.output_names_]
+    return _check_names(names, int(model.n_outputs_), "output_names")
+
+
+def _check_names(names: Sequence[str], n_expected: int, what: str) -> list[str]:
+    given = [str(name) for name in names]
+    if len(given) != n_expected:
+        raise ValueError(f"{what} must have {n_expected} names; got {len(given)}.")
+    return given
