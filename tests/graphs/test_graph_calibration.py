@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from polyleaf.graphs.calibration import channel_scores, fit_slopes, probabilities
+from polyleaf.graphs.labels import channel_scores, probabilities
+from polyleaf.graphs.training import fit_slopes
 
 
 def test_slopes_of_a_logistic_model_are_found():

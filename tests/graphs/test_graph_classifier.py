@@ -191,10 +191,17 @@ def test_probabilities_are_honest_and_on_the_side_of_the_prediction():
     assert ((chances - truth) ** 2).mean() < 0.7 * ((base - truth) ** 2).mean()
 
 
+def test_logarithms_of_probabilities_are_those_of_predict_proba(data):
+    X, Y, X_test, _ = data
+    model = GraphClassifier(random_state=0).fit(X, Y)
+    assert np.array_equal(model.predict_log_proba(X_test), np.log(model.predict_proba(X_test)))
+
+
 def test_probabilities_need_calibration_folds(data):
     X, Y, _, _ = data
     model = GraphClassifier(calibration_folds=None).fit(X, Y)
     assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "predict_log_proba")
     with pytest.raises(ValueError, match="was fitted with calibration_folds=None"):
         model.set_params(calibration_folds=3).predict_proba(X)
 

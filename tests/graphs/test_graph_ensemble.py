@@ -141,26 +141,6 @@ def test_probabilities_of_ensembles_have_the_order_of_their_scores(n_members):
     )
 
 
-@pytest.mark.parametrize("cls", [GraphClassifier, GraphEnsembleClassifier])
-def test_a_fit_that_is_interrupted_in_calibration_leaves_the_model_as_it_was(
-    data, cls, monkeypatch
-):
-    X, Y, _, _ = data
-    few = {"n_estimators": 2} if cls is GraphEnsembleClassifier else {}
-    model = cls(random_state=0, **few).fit(X, Y)
-    before = vars(model).copy()
-    chances = model.predict_proba(X)
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("polyleaf.graphs.base.calibrate", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :2], Y[:, :3])
-    assert vars(model) == before
-    assert np.array_equal(model.predict_proba(X), chances)
-
-
 def test_the_number_of_threads_does_not_change_the_model(data):
     X, Y, X_test, _ = data
     one = GraphEnsembleClassifier(n_estimators=4, random_state=0, n_jobs=1).fit(X, Y)

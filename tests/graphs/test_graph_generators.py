@@ -20,8 +20,7 @@ from polyleaf.graphs import (
     resolve,
     to_json,
 )
-from polyleaf.graphs.generators.data_driven import mutual_information
-from polyleaf.graphs.generators.random import maximum_spanning_tree
+from polyleaf.graphs.generators import maximum_spanning_tree, mutual_information
 
 
 def make_context(n_labels=6, *, seed=0, labels=None, n_states=None, names=None, observed=None):

@@ -3,10 +3,9 @@
 import numpy as np
 from tests.core.label_reference import all_labellings, random_tree
 
+from polyleaf.graphs.kernels import FeatureOperator
 from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.latent import complete_labels, solve_margin
-from polyleaf.graphs.operators import FeatureOperator
-from polyleaf.graphs.solver import MarginProblem, MarginTraining
+from polyleaf.graphs.solver import MarginProblem, MarginTraining, complete_labels, solve_margin
 
 
 def masked_problem(seed=0, n_rows=60, n_labels=5, share=0.3, tol=1e-6):

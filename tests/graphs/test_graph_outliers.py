@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from tests.core.label_reference import all_labellings
 
 from polyleaf import GraphClassifier
-from polyleaf.graphs.operators import low_rank_factor
+from polyleaf.graphs.kernels import low_rank_factor
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 

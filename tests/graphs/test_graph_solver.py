@@ -6,14 +6,14 @@ from scipy import sparse
 from scipy.optimize import minimize
 from tests.core.label_reference import all_labellings, edge_features
 
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.operators import (
+from polyleaf.graphs.kernels import (
     FactorOperator,
     FeatureOperator,
     GramOperator,
     low_rank_factor,
     operator_of,
 )
+from polyleaf.graphs.label_graph import LabelGraph
 from polyleaf.graphs.solver import MARGIN_LOSSES, MarginProblem, MarginTraining
 
 

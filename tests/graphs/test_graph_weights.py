@@ -139,6 +139,14 @@ def test_a_label_of_weight_zero_is_one_that_was_not_observed():
         np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
+def test_a_label_whose_weights_are_all_zero_is_warned_of_as_one_that_was_never_observed():
+    X, Y = linear_labels(60, 3)
+    weights = np.ones(Y.shape) * [1.0, 0.0, 1.0]
+    with pytest.warns(UserWarning, match=r"single observed value: 1. They are predicted as 0\.$"):
+        model = GraphClassifier(**quick()).fit(X, Y, sample_weight=weights)
+    assert not model.predict(X)[:, 1].any()
+
+
 def test_rows_of_weight_zero_do_not_shape_a_chow_liu_tree():
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 2, (2, 200))

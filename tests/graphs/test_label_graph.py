@@ -12,9 +12,8 @@ from tests.core.label_reference import (
     random_tree,
 )
 
-from polyleaf.graphs.aggregation import Consensus, make_aggregation, winners
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.members import GraphMembers
+from polyleaf.graphs.label_graph import Consensus, LabelGraph, make_aggregation, winners
+from polyleaf.graphs.model import GraphMembers
 
 
 def consistent_tables(graph, rng):

@@ -3,14 +3,16 @@
 from polyleaf.data.alignment import align_targets
 from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFeatures, bin_features
 from polyleaf.data.features import EncodedX, FeatureSchema
-from polyleaf.data.numbers import as_numbers
 from polyleaf.data.outputs import decode_classes, split_probabilities
 from polyleaf.data.read_targets import read_classes, read_numbers
 from polyleaf.data.targets import Targets, TargetSchema, TaskKind
 from polyleaf.data.times import duration_unit, time_text
 from polyleaf.data.training import (
+    NumericData,
     TrainingData,
     read_features,
+    read_numeric,
+    read_numeric_rows,
     read_targets,
     read_training,
     read_weights,
@@ -24,12 +26,12 @@ __all__ = [
     "BinnedFeatures",
     "EncodedX",
     "FeatureSchema",
+    "NumericData",
     "TargetSchema",
     "Targets",
     "TaskKind",
     "TrainingData",
     "align_targets",
-    "as_numbers",
     "bin_features",
     "class_weights",
     "codes_of",
@@ -39,6 +41,8 @@ __all__ = [
     "read_classes",
     "read_features",
     "read_numbers",
+    "read_numeric",
+    "read_numeric_rows",
     "read_sample_weight",
     "read_targets",
     "read_training",

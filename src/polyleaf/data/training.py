@@ -1,23 +1,30 @@
-"""Read what `fit` was given, at one place: X binned, Y as channels, and who counts how much."""
+"""Read what `fit` was given, at one place: X binned, Y as channels, and who counts how much.
+
+`read_training` bins X, for trees and rules; `read_numeric` leaves it as numbers, for models that
+multiply.
+"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.data.binning import BinnedData
+from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.read_targets import read_classes, read_numbers
 from polyleaf.data.weights import class_weights, combine_weights, read_sample_weight
 
 if TYPE_CHECKING:
     from polyleaf.data.binned import BinnedFeatures
-    from polyleaf.data.features import EncodedX, FeatureSchema
     from polyleaf.data.targets import Targets
+
+    CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
 Task = Literal["regression", "classification"]
 
@@ -25,6 +32,8 @@ Task = Literal["regression", "classification"]
 LEAST_TOTAL_WEIGHT, LARGEST_TOTAL_WEIGHT = 1e-100, 1e100
 #: Fewer rows than these can well differ in a category.
 _FEWEST_NAMED_ROWS = 20
+#: Products of larger numbers could overflow.
+_LARGEST_NUMBER = 1e100
 #: What becomes of outputs without a single observed value.
 _UNOBSERVED = {
     "regression": "Their predictions are NaN.",
@@ -154,6 +163,114 @@ def read_features(X: Any, categorical_features: Any, estimator_name: str) -> Bin
     return data
 
 
+@dataclass(frozen=True, eq=False)
+class NumericData:
+    """Validated training data of a model that multiplies.
+
+    Attributes
+    ----------
+    schema : FeatureSchema
+    rows : ndarray or csr_array of shape (n_rows, n_features), float64
+        Finite.
+    targets : Targets
+        With weights: those of rows or entries, times those of classes.
+    """
+
+    schema: FeatureSchema
+    rows: NDArray[np.float64] | CSR
+    targets: Targets
+
+
+def read_numeric(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    task: Task,
+    class_weight: Any = None,
+    unobserved: str | None = None,
+    estimator_name: str,
+) -> NumericData:
+    """Read X, Y and weights, and leave X as numbers.
+
+    Parameters
+    ----------
+    X : array-like, frame or sparse matrix of shape (n, p)
+    y, sample_weight, task, class_weight, estimator_name
+        See `read_training`.
+    unobserved : str, optional
+        See `read_targets`.
+    """
+    schema, rows = read_numeric_rows(X, None, estimator_name=estimator_name)
+    targets, _ = read_targets(
+        y,
+        sample_weight,
+        rows.shape[0],
+        task=task,
+        class_weight=class_weight,
+        unobserved=unobserved,
+        estimator_name=estimator_name,
+    )
+    return NumericData(schema, rows, targets)
+
+
+def read_numeric_rows(
+    X: Any, schema: FeatureSchema | None, *, estimator_name: str
+) -> tuple[FeatureSchema, NDArray[np.float64] | CSR]:
+    """Read X for a model that multiplies: numbers only, none missing, none too large.
+
+    Parameters
+    ----------
+    X : array-like, frame or sparse matrix of shape (n, p)
+    schema : FeatureSchema or None
+        What `fit` has learnt about the columns; None: learn it.
+    estimator_name : str
+        Who asks, for error messages.
+
+    Raises
+    ------
+    TypeError
+        If X is binned.
+    ValueError
+        If a feature is categorical, or a value is missing, infinite or beyond 1e100.
+    """
+    if isinstance(X, BinnedData):
+        raise TypeError(
+            f"{estimator_name} needs the numbers of X; got a BinnedData. Pass X as it is."
+        )
+    if schema is None:
+        schema, encoded = FeatureSchema.fit(X, estimator_name=estimator_name)
+    else:
+        encoded = schema.encode(X, estimator_name=estimator_name)
+    _check_numeric(schema, encoded, estimator_name)
+    return schema, encoded.astype(np.float64, copy=False)
+
+
+def _check_numeric(schema: FeatureSchema, encoded: EncodedX, estimator_name: str) -> None:
+    categorical = np.flatnonzero(schema.is_categorical)
+    if categorical.size:
+        shown = [j if schema.names is None else schema.names[j] for j in categorical[:5]]
+        raise ValueError(
+            f"{estimator_name} needs numbers, but X has categorical columns: {shown}"
+            f"{' and more' if categorical.size > 5 else ''}. Encode them first, for example with "
+            "sklearn.preprocessing.OneHotEncoder in a pipeline."
+        )
+    values = encoded.data if sparse.issparse(encoded) else encoded
+    lowest, highest = (values.min(), values.max()) if values.size else (0.0, 0.0)
+    if np.isnan(lowest):
+        raise ValueError(
+            f"Input X contains NaN. {estimator_name} needs all features of every row; impute them "
+            "first, for example with sklearn.impute.SimpleImputer(add_indicator=True) in a "
+            "pipeline, or use trees, which take missing values as they are."
+        )
+    if max(-float(lowest), float(highest)) > _LARGEST_NUMBER:
+        raise ValueError(
+            f"Input X contains infinity or a value beyond {_LARGEST_NUMBER:g}, whose products "
+            f"could overflow. Scale the features that {estimator_name} gets, for example with "
+            "sklearn.preprocessing.StandardScaler."
+        )
+
+
 def read_targets(
     y: Any,
     sample_weight: Any,
@@ -161,13 +278,18 @@ def read_targets(
     *,
     task: Task,
     class_weight: Any = None,
+    unobserved: str | None = None,
     estimator_name: str,
 ) -> tuple[Targets, NDArray[np.float64] | None]:
-    """Read Y and weights; also give the weights without those of classes."""
+    """Read Y and weights; also give the weights without those of classes.
+
+    A warning names outputs without a single observed value, and says what becomes of them:
+    `unobserved`, or what is usual for the task.
+    """
     read = read_numbers if task == "regression" else read_classes
     targets = read(y, n_rows, estimator_name=estimator_name)
     given = None if sample_weight is None else read_weights(sample_weight, targets)
-    _warn_unobserved(targets, given, _UNOBSERVED[task])
+    _warn_unobserved(targets, given, unobserved or _UNOBSERVED[task])
     weights = given
     if class_weight is not None:
         weights = combine_weights(given, class_weights(class_weight, targets))

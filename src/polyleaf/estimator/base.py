@@ -28,7 +28,7 @@ from polyleaf.estimator.parameters import (
 
 if TYPE_CHECKING:
     from polyleaf.data import EncodedX
-    from polyleaf.data.training import Task, TrainingData
+    from polyleaf.data.training import Task
 
 #: The core takes no more.
 _MOST_THREADS = 1024
@@ -132,8 +132,8 @@ class Estimator(BaseEstimator):
             estimator_name=type(self).__name__,
         )
 
-    def _train(self, data: TrainingData) -> Fitted:
-        """Learn from the data; leaves the estimator as it is."""
+    def _train(self, data: Any) -> Fitted:
+        """Learn from what `_read` gave; leaves the estimator as it is."""
         raise NotImplementedError
 
     def _n_threads(self) -> int:

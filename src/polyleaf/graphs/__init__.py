@@ -1,7 +1,13 @@
-"""Max-margin labelling on graphs over the labels, and the graphs: random, learnt or given."""
+"""Max-margin labelling on graphs over the labels, and the graphs: random, learnt or given.
+
+To read the room in the order of a fit: `estimators` (what users construct), `base` (fit and
+predictions of both), `training` (`train_graphs`, the way of a fit), then what it uses: `labels`
+and `kernels` (Y and X as it needs them), `generators` (graphs to train on), `solver` (one member),
+`completion`, `label_graph` (scores of labellings, combined), `model` and `fitted` (the result and
+its file). `reading` and `plots` show a fitted model.
+"""
 
 from polyleaf.graphs.generators import (
-    GRAPHS,
     ChowLiu,
     Edges,
     GraphContext,
@@ -10,6 +16,9 @@ from polyleaf.graphs.generators import (
     RecursiveTree,
     SpanningTree,
     draw_edges,
+)
+from polyleaf.graphs.registry import (
+    GRAPHS,
     from_json,
     parameter_from_json,
     parameter_to_json,

@@ -1,63 +1,34 @@
-"""What the single graph classifier and the ensemble have in common."""
+"""What the single graph classifier and the ensemble have in common: fitting and predictions."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf import graphs
 from polyleaf.data import (
-    BinnedData,
-    FeatureSchema,
-    Targets,
-    as_numbers,
-    class_weights,
-    combine_weights,
+    NumericData,
     decode_classes,
-    read_classes,
+    read_numeric,
+    read_numeric_rows,
     split_probabilities,
 )
-from polyleaf.estimator.base import MultiOutputEstimator
-from polyleaf.estimator.classifier import LabelDecoding
-from polyleaf.estimator.parameters import Parameter, check_parameters
-from polyleaf.estimator.scores import ScoresClasses
-from polyleaf.files.arrays import expect_array
-from polyleaf.graphs.aggregation import Consensus
-from polyleaf.graphs.calibration import channel_scores, probabilities
-from polyleaf.graphs.checks import check_calibrated, check_gram, check_observed
-from polyleaf.graphs.consensus import ConsensusCompletion
-from polyleaf.graphs.kernels import EXPLICIT, KernelMap
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.labels import LabelData
-from polyleaf.graphs.members import GraphMembers
+from polyleaf.estimator.classifier import Classifier
+from polyleaf.estimator.parameters import Parameter
+from polyleaf.graphs.fitted import FittedGraphs
+from polyleaf.graphs.kernels import EXPLICIT, check_sparse
+from polyleaf.graphs.labels import channel_scores, is_one_hot, probabilities
 from polyleaf.graphs.model import GraphModel
-from polyleaf.graphs.operators import operator_of
 from polyleaf.graphs.parameters import GRAPH_PARAMETERS
-from polyleaf.graphs.solver import MarginProblem
-from polyleaf.graphs.training import Combination, GraphTask, calibrate, fit_members
+from polyleaf.graphs.training import Combination, train_graphs
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Rows: TypeAlias = NDArray[np.float64] | CSR
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """What `fit` has read and prepared."""
-
-    features: FeatureSchema
-    targets: Targets
-    kernel_map: KernelMap
-    design: Rows
-    task: GraphTask
 
 
 def _can_give_probabilities(estimator: Any) -> bool:
@@ -69,13 +40,14 @@ def _can_give_probabilities(estimator: Any) -> bool:
     return True
 
 
-class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
+class GraphEstimator(Classifier):
     """A classifier that scores labellings by sums over the edges of graphs."""
 
     _declared: ClassVar[dict[str, Parameter]] = GRAPH_PARAMETERS
-
-    _model: GraphModel
-    _slopes: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    _fitted_type = FittedGraphs
+    _fitted: FittedGraphs
+    #: Whether there are members to compare with each other.
+    _is_ensemble: ClassVar[bool]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -84,149 +56,82 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
         tags.input_tags.string = False
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel in EXPLICIT
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.classifier_tags.multi_label = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> _Fit:
-        check_parameters(self)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the graphs and train on each.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Numbers, none missing; with ``kernel='precomputed'`` of shape (n, n).
+        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
+            Classes or labels; NaN and None are not observed.
+        sample_weight : array-like of shape (n,) or (n, d), optional
+            Weights of rows, or costs of errors in single labels.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> NumericData:
         self._check_decoding()
-        name = type(self).__name__
-        if isinstance(X, BinnedData):
-            raise TypeError(f"{name} needs the numbers of X; got a BinnedData. Pass X as it is.")
-        schema, encoded = FeatureSchema.fit(X, estimator_name=name)
-        rows = as_numbers(schema, encoded, estimator_name=name)
-        targets = read_classes(y, rows.shape[0], estimator_name=name)
-        if targets.schema.kind == "multilabel" and not _is_auto(self.decoding):
-            check_calibrated(self)
-        self._warn_unobserved(targets, "They are predicted as 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets), class_weights(self.class_weight, targets)
+        data = read_numeric(
+            X,
+            y,
+            sample_weight,
+            task=self._task,
+            class_weight=self.class_weight,
+            unobserved="They are predicted as 0.",
+            estimator_name=type(self).__name__,
         )
-        kernel_map = self._kernel_map(rows)
-        design = kernel_map.design(rows)
-        if callable(self.kernel):
-            check_gram(np.asarray(design), is_given=False)
-        data = LabelData.of(targets, weights)
-        example_weight, cost = data.costs(weights, targets.schema.channel_offsets)
-        problem = MarginProblem(
-            data.labels,
-            float(self.C) * example_weight,
-            cost,
-            self.margin_loss,
-            float(self.tol),
-            int(self.max_iter),
+        needs_probabilities = (
+            data.targets.schema.kind == "multilabel" and not self._is_auto_decoding()
         )
-        task = GraphTask(
-            operator_of(design, kernel_map.is_explicit),
-            data,
-            problem,
-            graphs.resolve(self.graph),
-            targets.schema.output_names,
-            int(self._rng().integers(2**63)),
-            self._n_threads(),
-        )
-        return _Fit(schema, targets, kernel_map, design, task)
-
-    def _kernel_map(self, rows: Rows) -> KernelMap:
-        self._check_sparse(rows)
-        anchors, gamma = None, 1.0
-        if self.kernel == "precomputed":
-            check_gram(np.asarray(rows), is_given=True)
-        elif self.kernel not in EXPLICIT:
-            anchors = np.ascontiguousarray(rows)
-            gamma = self._gamma(anchors)
-        return KernelMap(
-            self.kernel,
-            int(self.degree),
-            gamma,
-            float(self.coef0),
-            float(self.intercept_scaling),
-            rows.shape[1],
-            anchors,
-        )
-
-    def _gamma(self, rows: NDArray[np.float64]) -> float:
-        if self.gamma != "scale":
-            return float(self.gamma)
-        variance = float(rows.var())
-        return 1.0 / (rows.shape[1] * variance) if variance > 0.0 else 1.0
-
-    def _check_sparse(self, rows: Rows) -> None:
-        if sparse.issparse(rows) and self.kernel not in EXPLICIT:
+        if needs_probabilities and self.calibration_folds is None:
             raise ValueError(
-                f"A sparse X needs the kernel 'linear' or 'cosine'; got {self.kernel!r:.60}. Pass "
-                "X.toarray(), or use one of those kernels."
+                f"decoding={self.decoding!r:.60} needs probabilities, and calibration_folds=None "
+                "gives none. Set calibration_folds to 3, for example, or decoding='auto'."
             )
+        return data
 
-    def _train(
-        self, fit: _Fit, member_graphs: list[LabelGraph], first: int, combination: Combination
-    ) -> tuple[GraphMembers, NDArray[np.float64] | None]:
-        """Train members; give them, and completed parameters if the combination asks for them."""
-        task = fit.task
-        completion = None
-        if combination.is_completed:
-            check_observed(task)
-            consensus = Consensus(tuple(member_graphs))
-            completion = ConsensusCompletion(consensus, task.problem, task.data.one_hot())
-        kept: list[tuple[NDArray[np.float64], float, float, int]] = []
-        n_unfinished = 0
-        for solution in fit_members(task, member_graphs, first, int(self.verbose)):
-            graph = member_graphs[len(kept)]
-            parameters = task.operator.parameters(solution.coefficients)
-            kept.append((parameters, solution.gap, solution.primal, solution.n_iter))
-            n_unfinished += not solution.is_converged
-            if completion is not None:
-                completion.add(graph, solution.coefficients)
-        if n_unfinished:
-            left = max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept)
-            warnings.warn(
-                f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
-                f"{self.tol} in {self.max_iter} passes; the largest gap left is {left:.3g}. Raise "
-                "max_iter or tol, or lower C.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        members = GraphMembers.collect(member_graphs, *zip(*kept))
-        if completion is None:
-            return members, None
-        return members, completion.potential_parameters(task.operator)
+    def _train(self, data: NumericData) -> FittedGraphs:
+        seed, n_threads = int(self._rng().integers(2**63)), self._n_threads()
+        return train_graphs(self, data, self._combination(), self._kept(), seed, n_threads)
 
-    def _finish(self, fit: _Fit, model: GraphModel, combination: Combination) -> None:
-        """Calibrate a model, and keep it once nothing can fail any more."""
-        slopes = None
-        if self.calibration_folds is not None:
-            slopes = calibrate(
-                fit.task,
-                model.members.graphs,
-                combination,
-                int(self.calibration_folds),
-                one_hot=_is_one_hot(fit.targets.schema.kind),
-            )
-        self._remember(fit.features, fit.targets.schema)
-        self._model, self._slopes = model, slopes
+    def _combination(self) -> Combination:
+        """Tell how many members there are to be, and how they are combined."""
+        raise NotImplementedError
+
+    def _kept(self) -> FittedGraphs | None:
+        """Give the fit whose members a warm start keeps."""
+        return None
 
     # Predicting --------------------------------------------------------------------------------
 
-    def _rows(self, X: Any) -> Rows:
-        check_is_fitted(self)
-        name = type(self).__name__
-        if isinstance(X, BinnedData):
-            raise TypeError(f"{name} needs the numbers of X; got a BinnedData. Pass X as it is.")
-        encoded = self._features.encode(X, estimator_name=name)
-        rows = as_numbers(self._features, encoded, estimator_name=name)
-        self._check_sparse(rows)
-        return rows
+    @property
+    def _model(self) -> GraphModel:
+        return self._fitted.model
 
     @property
-    def classes_(self) -> Any:
-        """Classes of the output, or a list of the classes of each output."""
+    def edges_(self) -> NDArray[np.int32]:
+        """Edges between labels that some graph has, of shape (n_edges, 2)."""
         check_is_fitted(self)
-        return self._targets.classes_
+        return self._model.consensus.graph.edges
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        _, rows = read_numeric_rows(X, self._features, estimator_name=type(self).__name__)
+        check_sparse(self.kernel, rows)
+        return rows
+
+    def _is_auto_decoding(self) -> bool:
+        """Tell whether the labels of the best labelling are wanted."""
+        return isinstance(self.decoding, str) and self.decoding == "auto"
 
     def predict(self, X: Any) -> Any:
         """Predict classes or labels.
@@ -242,13 +147,13 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
             0 or 1 for labels, sparse if Y was; else classes.
         """
         rows = self._rows(X)
-        if self._targets.kind == "multilabel" and not _is_auto(self.decoding):
+        if self._targets.kind == "multilabel" and not self._is_auto_decoding():
             return self._decode_channels(self.predict_proba(X))
         labels, _ = self._model.outcome(rows, self._n_threads())
         return self._decode(labels)
 
     def _decode(self, labels: NDArray[np.int32]) -> Any:
-        if not _is_one_hot(self._targets.kind):
+        if not is_one_hot(self._targets.kind):
             return decode_classes(self._targets, labels.astype(np.float64))
         n_states = self._model.members.n_states
         classes = np.concatenate([np.arange(n) for n in n_states])
@@ -277,7 +182,7 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
 
     def _arrange(self, relative: NDArray[np.float64]) -> Any:
         kind, n_states = self._targets.kind, self._model.members.n_states
-        scores = channel_scores(relative, n_states, one_hot=_is_one_hot(kind))
+        scores = channel_scores(relative, n_states, one_hot=is_one_hot(kind))
         if kind == "binary":
             return scores[:, 0]
         if kind == "multiclass-multioutput":
@@ -303,7 +208,8 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
             or one array of shape (n, c_j) per output.
         """
         rows = self._rows(X)
-        if self._slopes is None:
+        slopes = self._fitted.slopes
+        if slopes is None:
             raise ValueError(
                 f"This {type(self).__name__} was fitted with calibration_folds=None. Fit it again "
                 "to get probabilities."
@@ -312,48 +218,22 @@ class GraphEstimator(ScoresClasses, LabelDecoding, MultiOutputEstimator):
         chances = probabilities(
             relative,
             self._model.members.n_states,
-            *self._slopes,
-            one_hot=_is_one_hot(self._targets.kind),
+            *slopes,
+            one_hot=is_one_hot(self._targets.kind),
         )
         return split_probabilities(self._targets, chances)
 
-    # Model files -------------------------------------------------------------------------------
+    @available_if(_can_give_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict logarithms of probabilities.
 
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        metadata = self._metadata()
-        metadata["model"] = self._model.settings()
-        metadata["is_calibrated"] = self._slopes is not None
-        arrays = self._model.to_arrays()
-        if self._slopes is not None:
-            arrays["above"], arrays["below"] = self._slopes
-        return arrays, metadata
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
 
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        settings = metadata["model"]
-        model = GraphModel.from_arrays(arrays, metadata["parameters"]["kernel"], settings)
-        n_states = model.members.n_states
-        kind = metadata["targets"]["kind"]
-        n_channels = int(n_states.sum()) if _is_one_hot(kind) else n_states.size
-        estimator = cls._from_metadata(metadata, model.kernel_map.n_features, n_channels)
-        expected = LabelData.n_states_of(estimator._targets)
-        if not np.array_equal(expected, n_states):
-            raise ValueError("the graphs and the outputs disagree about classes.")
-        estimator._model, estimator._slopes = model, None
-        if metadata["is_calibrated"]:
-            slopes = [expect_array(arrays, at, np.float64, 1) for at in ("above", "below")]
-            for slope in slopes:
-                if slope.size != n_channels or not np.isfinite(slope).all() or slope.min() < 0:
-                    raise ValueError("Expected a slope of 0 or more per channel.")
-            estimator._slopes = slopes[0], slopes[1]
-        return estimator
-
-
-def _is_auto(decoding: Any) -> bool:
-    """Tell whether the labels of the best labelling are wanted."""
-    return isinstance(decoding, str) and decoding == "auto"
-
-
-def _is_one_hot(kind: str) -> bool:
-    """Tell whether every class is a channel of the target schema."""
-    return kind in ("multiclass", "multiclass-multioutput")
+        Returns
+        -------
+        ndarray or list of ndarray
+            In the shape of `predict_proba`, always dense.
+        """
+        return super().predict_log_proba(X)

@@ -1,4 +1,8 @@
-"""Labels as graph classifiers take them: class positions, and what an error in each costs."""
+"""Labels as graph classifiers take them: class positions, and what an error in each costs.
+
+The channels of a target schema are what `predict_proba` speaks of; `channel_scores` and
+`probabilities` lead back to them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from polyleaf.data import Targets, TargetSchema
 
 
 @dataclass(frozen=True, eq=False)
 class LabelData:
-    """Y as class positions.
+    """Y as class positions, and how much examples and labels count.
 
     Attributes
     ----------
@@ -22,52 +27,44 @@ class LabelData:
         The commonest class where unobserved.
     observed : ndarray of shape (n_rows, n_labels), bool, or None
         None if everything was observed. What has the weight 0 counts as unobserved.
+    example_weight : ndarray of shape (n_rows,), float64
+        Of an example whose labels have weights, the largest: it scales what a margin that is
+        missed costs, and not only how wide it is.
+    label_cost : ndarray of shape (n_rows, n_labels), float64, or None
+        0 where unobserved, and at most 1; None if all are 1.
     """
 
     n_states: NDArray[np.int32]
     labels: NDArray[np.int32]
     observed: NDArray[np.bool_] | None
+    example_weight: NDArray[np.float64]
+    label_cost: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, targets: Targets, weights: NDArray[np.float64] | None = None) -> LabelData:
-        """Read a classifier's targets, and which of them count.
-
-        Parameters
-        ----------
-        targets : Targets
-        weights : ndarray of shape (n_rows,) or (n_rows, n_channels), optional
-            Those of single channels leave out the labels where they are 0.
-        """
-        schema = targets.schema
-        values = targets.values
+    def of(cls, targets: Targets) -> LabelData:
+        """Read a classifier's targets and their weights."""
+        schema, values, weights = targets.schema, targets.values, targets.weights
+        first = schema.channel_offsets[:-1]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
-        offsets = schema.channel_offsets
-        n_states = cls.n_states_of(schema)
-        if schema.kind in ("binary", "multilabel"):
-            labels = dense.astype(np.int32)
-        else:
-            groups = np.split(dense, offsets[1:-1], axis=1)
+        if is_one_hot(schema.kind):
+            groups = np.split(dense, first[1:], axis=1)
             columns = [np.argmax(group, axis=1) for group in groups]
             labels = np.column_stack(columns).astype(np.int32)
-        observed = None if targets.observed is None else targets.observed[:, offsets[:-1]]
+        else:
+            labels = dense.astype(np.int32)
+        observed = None if targets.observed is None else targets.observed[:, first]
+        by_label = None
         if weights is not None and weights.ndim == 2:
-            counts = weights[:, offsets[:-1]] > 0.0
+            by_label, weights = weights[:, first], None
+            counts = by_label > 0.0
             if not counts.all():
                 observed = counts if observed is None else observed & counts
-        if observed is None:
-            return cls(n_states, labels, None)
-        observed = np.ascontiguousarray(observed)
-        for j, n in enumerate(n_states):
-            known = labels[observed[:, j], j]
-            labels[~observed[:, j], j] = np.argmax(np.bincount(known, minlength=n))
-        return cls(n_states, labels, observed)
-
-    @staticmethod
-    def n_states_of(schema: TargetSchema) -> NDArray[np.int32]:
-        """Count the classes of each output; of shape (n_outputs,)."""
-        if schema.kind in ("binary", "multilabel"):
-            return np.full(schema.n_outputs, 2, dtype=np.int32)
-        return np.diff(schema.channel_offsets).astype(np.int32)
+        n_states = n_states_of(schema)
+        if observed is not None:
+            observed = np.ascontiguousarray(observed)
+            _fill_unobserved(labels, observed, n_states)
+        example_weight, label_cost = _split_weights(labels.shape[0], weights, by_label, observed)
+        return cls(n_states, labels, observed, example_weight, label_cost)
 
     def one_hot(self) -> NDArray[np.float64]:
         """Give 1 for each label's class and 0 for its others but the first."""
@@ -76,37 +73,95 @@ class LabelData:
         hot: NDArray[np.float64] = (chosen == classes).astype(np.float64)
         return hot
 
-    def costs(
-        self, weights: NDArray[np.float64] | None, offsets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Split weights into those of examples and of single labels.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
-        offsets : ndarray of shape (n_labels + 1,)
-            First channel of each label.
+def is_one_hot(kind: str) -> bool:
+    """Tell whether every class is a channel of the target schema."""
+    return kind in ("multiclass", "multiclass-multioutput")
 
-        Returns
-        -------
-        example_weight : ndarray of shape (n_rows,)
-            Of an example whose labels have weights, the largest: it scales what a margin that is
-            missed costs, and not only how wide it is.
-        label_cost : ndarray of shape (n_rows, n_labels), or None
-            0 where unobserved, and at most 1; None if all are 1.
-        """
-        n_rows = self.labels.shape[0]
-        cost = None
-        example_weight = np.ones(n_rows)
-        if weights is not None and weights.ndim == 1:
-            example_weight = weights
-        elif weights is not None:
-            cost = weights[:, offsets[:-1]]
-        if self.observed is not None:
-            cost = self.observed.astype(np.float64) if cost is None else cost * self.observed
-        if cost is None:
-            return example_weight, None
-        largest = cost.max(axis=1)
-        cost = cost / np.where(largest > 0.0, largest, 1.0)[:, None]
-        is_plain = bool((cost[largest > 0.0] == 1.0).all())
-        return example_weight * largest, None if is_plain else np.ascontiguousarray(cost)
+
+def n_states_of(schema: TargetSchema) -> NDArray[np.int32]:
+    """Count the classes of each output; of shape (n_outputs,)."""
+    if is_one_hot(schema.kind):
+        return np.diff(schema.channel_offsets).astype(np.int32)
+    return np.full(schema.n_outputs, 2, dtype=np.int32)
+
+
+def _fill_unobserved(
+    labels: NDArray[np.int32], observed: NDArray[np.bool_], n_states: NDArray[np.int32]
+) -> None:
+    """Write the commonest class of each label where it was not observed."""
+    for j, n in enumerate(n_states):
+        known = labels[observed[:, j], j]
+        labels[~observed[:, j], j] = np.argmax(np.bincount(known, minlength=n))
+
+
+def _split_weights(
+    n_rows: int,
+    by_row: NDArray[np.float64] | None,
+    by_label: NDArray[np.float64] | None,
+    observed: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Split weights into those of examples and of single labels; see `LabelData`."""
+    example_weight = np.ones(n_rows) if by_row is None else by_row
+    cost = by_label
+    if observed is not None:
+        cost = observed.astype(np.float64) if cost is None else cost * observed
+    if cost is None:
+        return example_weight, None
+    largest = cost.max(axis=1)
+    cost = cost / np.where(largest > 0.0, largest, 1.0)[:, None]
+    is_plain = bool((cost[largest > 0.0] == 1.0).all())
+    return example_weight * largest, None if is_plain else np.ascontiguousarray(cost)
+
+
+def probabilities(
+    relative: NDArray[np.float64],
+    n_states: NDArray[np.int32],
+    above: NDArray[np.float64],
+    below: NDArray[np.float64],
+    *,
+    one_hot: bool,
+) -> NDArray[np.float64]:
+    """Turn relative scores into probabilities of the channels of a target schema.
+
+    Parameters
+    ----------
+    relative : ndarray of shape (n_rows, sum of n_states - 1)
+        Scores of every class but the first, less that of the first.
+    n_states : ndarray of shape (n_labels,), int32
+    above, below : ndarray of shape (n_channels,), float64
+        Slopes, as `fit_slopes` gives them.
+    one_hot : bool
+        Whether every class is a channel; those of a label then add up to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_channels)
+    """
+    scores = channel_scores(relative, n_states, one_hot=one_hot)
+    chances: NDArray[np.float64] = expit(np.where(scores > 0.0, above, below) * scores)
+    if not one_hot:
+        return chances
+    starts = np.concatenate([[0], np.cumsum(n_states)[:-1]])
+    chances /= np.repeat(np.add.reduceat(chances, starts, axis=1), n_states, axis=1)
+    return chances
+
+
+def channel_scores(
+    relative: NDArray[np.float64], n_states: NDArray[np.int32], *, one_hot: bool
+) -> NDArray[np.float64]:
+    """Score every channel: a label of two classes by its second, others by each class in turn.
+
+    The score of one class of several is relative to the best of the others.
+    """
+    if not one_hot:
+        return relative
+    columns = []
+    for group in np.split(relative, np.cumsum(n_states - 1)[:-1], axis=1):
+        full = np.pad(group, ((0, 0), (1, 0)))
+        if full.shape[1] > 1:
+            ordered = np.sort(full, axis=1)
+            best, second = ordered[:, -1:], ordered[:, -2:-1]
+            full = full - np.where(full == best, second, best)
+        columns.append(full)
+    return np.concatenate(columns, axis=1)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from polyleaf.estimator.parameters import Parameter, is_int, is_one_of, is_real
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS
 from polyleaf.files.parameters import Stored
-from polyleaf.graphs.generators.registry import parameter_from_json, parameter_to_json, resolve
 from polyleaf.graphs.kernels import KERNELS
+from polyleaf.graphs.registry import parameter_from_json, parameter_to_json, resolve
 from polyleaf.graphs.solver import MARGIN_LOSSES
-
-
-def is_graph(value: Any) -> bool:
-    """Tell a graph over the labels, or a way to draw one."""
-    resolve(value)  # raises with a message of its own
-    return True
-
 
 GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "graph": Parameter(
@@ -25,7 +16,7 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
         "``'recursive_tree'``, ``'random_pairs'``; ``'chow_liu'``: the tree with the most mutual\n"
         "information between labels; edges of your own, by position or name of the labels; or an\n"
         "instance such as ``graphs.ChowLiu(row_share=0.5)``.",
-        is_graph,
+        lambda value: resolve(value) is not None,  # raises with a message of its own
         "a name, edges or a GraphGenerator",
         stored=Stored(lambda name, value: parameter_to_json(value), parameter_from_json),
     ),

@@ -1,28 +1,136 @@
-"""Train the members of a graph ensemble (paper 003, algorithm 1), and calibrate their scores."""
+"""Train a graph classifier or ensemble (paper 003, algorithm 1), and calibrate its scores.
+
+`train_graphs` is the way of a fit: labels and kernel, graphs, members, the model, and the sigmoids
+that turn its scores into probabilities. These are fitted on held-out rows, after Platt (1999):
+P(target = 1) = sigmoid(a s) for a score s > 0 and sigmoid(b s) for s < 0, with a slope for either
+sign. A probability then exceeds 1/2 where the score is positive, which is where `predict` says 1;
+an offset, as Platt has it, would part the two.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from polyleaf import _core
+from polyleaf.data import NumericData
 from polyleaf.estimator.running import in_threads, progress_bar
-from polyleaf.graphs import GraphContext, GraphGenerator, draw_edges
-from polyleaf.graphs.aggregation import Consensus, make_aggregation
-from polyleaf.graphs.calibration import channel_scores, fit_slopes
-from polyleaf.graphs.consensus import ConsensusCompletion
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.labels import LabelData
-from polyleaf.graphs.latent import solve_margin
-from polyleaf.graphs.operators import KernelOperator
-from polyleaf.graphs.solver import MarginProblem, MarginSolution
+from polyleaf.graphs.completion import ConsensusCompletion
+from polyleaf.graphs.fitted import FittedGraphs
+from polyleaf.graphs.generators import GraphContext, GraphGenerator, draw_edges
+from polyleaf.graphs.kernels import KernelMap, KernelOperator, kernel_map_of, operator_of
+from polyleaf.graphs.label_graph import Consensus, LabelGraph, make_aggregation
+from polyleaf.graphs.labels import LabelData, channel_scores, is_one_hot
+from polyleaf.graphs.model import GraphMembers, GraphModel
+from polyleaf.graphs.registry import resolve
+from polyleaf.graphs.solver import MarginProblem, MarginSolution, solve_margin
 
 #: Members whose held-out scores calibrate an ensemble; more would only cost time.
 _CALIBRATION_MEMBERS = 10
+#: Most Newton steps for a slope.
+_MAX_NEWTON = 50
+#: Keeps a slope finite where a channel is separable or constant.
+_RIDGE = 1e-6
+#: Least slope, for scores of size 1: probabilities then have the order of the scores.
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True)
+class Combination:
+    """How many members there are, and how they are combined.
+
+    Attributes
+    ----------
+    n_members : int
+    aggregation : {"mam", "amm", "mve"}
+    is_completed : bool
+        Whether MAM completes dual variables on the union of the graphs.
+    """
+
+    n_members: int = 1
+    aggregation: str = "mam"
+    is_completed: bool = False
+
+
+def train_graphs(
+    estimator: Any,
+    data: NumericData,
+    combination: Combination,
+    kept: FittedGraphs | None,
+    seed: int,
+    n_threads: int,
+) -> FittedGraphs:
+    """Train members on graphs of their own, and combine them.
+
+    Parameters
+    ----------
+    estimator : GraphClassifier or GraphEnsembleClassifier
+        Has the parameters; it is left as it is.
+    data : NumericData
+    combination : Combination
+    kept : FittedGraphs or None
+        Whose members a warm start keeps.
+    seed : int
+        Of all chance.
+    n_threads : int
+    """
+    kernel_map, design = kernel_map_of(estimator, data.rows)
+    labels = LabelData.of(data.targets)
+    task = _task_of(estimator, data, labels, operator_of(design, kernel_map.is_explicit), seed)
+    members, completed = None, None
+    if kept is not None:
+        _check_kept(kept.model, combination, kernel_map, labels)
+        members = kept.model.members
+    first = 0 if members is None else members.n_members
+    drawn = [task.draw_graph(t) for t in range(first, combination.n_members)]
+    if drawn:
+        more, completed = _train_members(estimator, task, drawn, first, combination, n_threads)
+        members = more if members is None else members.extended(more)
+    assert members is not None
+    model = GraphModel(members, kernel_map, combination.aggregation, completed)
+    terms = None
+    if estimator._is_ensemble:
+        diversity, coherence = model.variance_terms(design, labels.labels)
+        terms = float(diversity.mean()), float(coherence.mean())
+    slopes = None
+    if estimator.calibration_folds is not None:
+        n_folds = int(estimator.calibration_folds)
+        slopes = calibrate(task, members.graphs, combination, n_folds, n_threads)
+    return FittedGraphs(data.schema, data.targets.schema, model, slopes, terms)
+
+
+def _check_kept(
+    model: GraphModel, combination: Combination, kernel_map: KernelMap, labels: LabelData
+) -> None:
+    """Refuse a warm start that cannot keep the members of a model."""
+    if combination.is_completed:
+        raise ValueError(
+            "warm_start is not available with completion='consistent', which needs the dual "
+            "variables of all members at once. Use completion='zero' or warm_start=False."
+        )
+    fits = np.array_equal(model.members.n_states, labels.n_states)
+    if not fits or not model.kernel_map.is_like(kernel_map):
+        raise ValueError(
+            "warm_start must be called with the data of the first fit and with its kernel; "
+            "got X or y of another shape, other classes, another kernel or other parameters "
+            "of it, or other rows for it. Set warm_start=False to fit anew."
+        )
+    if combination.n_members < model.members.n_members:
+        raise ValueError(
+            f"n_estimators must be at least the {model.members.n_members} members there are "
+            f"when warm_start is on; got {combination.n_members}."
+        )
+
+
+# Members ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +144,10 @@ class GraphTask:
     problem : MarginProblem
     generator : GraphGenerator
     output_names : tuple of str, or None
+    one_hot : bool
+        Whether every class is a channel of the target schema.
     seed : int
         Of all chance: member t depends on it and on t alone.
-    n_threads : int
     """
 
     operator: KernelOperator
@@ -46,8 +155,8 @@ class GraphTask:
     problem: MarginProblem
     generator: GraphGenerator
     output_names: tuple[str, ...] | None
+    one_hot: bool
     seed: int
-    n_threads: int
 
     def draw_graph(self, member: int) -> LabelGraph:
         """Draw the graph of a member; rows without weight do not show in it."""
@@ -82,8 +191,73 @@ class GraphTask:
         return solve_margin(graph, operator, problem, observed, rng, stop)
 
 
-def fit_members(
-    task: GraphTask, graphs: Sequence[LabelGraph], first: int, verbose: int
+def _task_of(
+    estimator: Any, data: NumericData, labels: LabelData, operator: KernelOperator, seed: int
+) -> GraphTask:
+    problem = MarginProblem(
+        labels.labels,
+        float(estimator.C) * labels.example_weight,
+        labels.label_cost,
+        estimator.margin_loss,
+        float(estimator.tol),
+        int(estimator.max_iter),
+    )
+    names = data.targets.schema.output_names
+    one_hot = is_one_hot(data.targets.schema.kind)
+    return GraphTask(operator, labels, problem, resolve(estimator.graph), names, one_hot, seed)
+
+
+def _train_members(
+    estimator: Any,
+    task: GraphTask,
+    graphs: list[LabelGraph],
+    first: int,
+    combination: Combination,
+    n_threads: int,
+) -> tuple[GraphMembers, NDArray[np.float64] | None]:
+    """Train members; give them, and completed parameters if the combination asks for them."""
+    completion = None
+    if combination.is_completed:
+        _check_observed(task)
+        consensus = Consensus(tuple(graphs))
+        completion = ConsensusCompletion(consensus, task.problem, task.data.one_hot())
+    kept: list[tuple[NDArray[np.float64], float, float, int]] = []
+    n_unfinished = 0
+    for solution in _solutions(task, graphs, first, n_threads, int(estimator.verbose)):
+        graph = graphs[len(kept)]
+        parameters = task.operator.parameters(solution.coefficients)
+        kept.append((parameters, solution.gap, solution.primal, solution.n_iter))
+        n_unfinished += not solution.is_converged
+        if completion is not None:
+            completion.add(graph, solution.coefficients)
+    if n_unfinished:
+        left = max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept)
+        warnings.warn(
+            f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
+            f"{estimator.tol} in {estimator.max_iter} passes; the largest gap left is {left:.3g}. "
+            "Raise max_iter or tol, or lower C.",
+            ConvergenceWarning,
+            stacklevel=6,  # the caller of fit
+        )
+    members = GraphMembers.collect(graphs, *zip(*kept))
+    if completion is None:
+        return members, None
+    return members, completion.potential_parameters(task.operator)
+
+
+def _check_observed(task: GraphTask) -> None:
+    """Refuse labels without a value, which a completion of dual variables needs."""
+    observed = task.data.observed
+    if observed is not None and not observed[task.problem.mass > 0.0].all():
+        raise ValueError(
+            "completion='consistent' needs every label of every row; got some that were not "
+            "observed (NaN in Y, or a weight of 0). Use completion='zero', or leave these rows "
+            "out."
+        )
+
+
+def _solutions(
+    task: GraphTask, graphs: Sequence[LabelGraph], first: int, n_threads: int, verbose: int
 ) -> Iterator[MarginSolution]:
     """Train members side by side, and give them in order.
 
@@ -94,14 +268,14 @@ def fit_members(
         One per member.
     first : int
         The number of the first member, which its chance depends on.
-    verbose : int
+    n_threads, verbose : int
     """
     # One thread of BLAS each: sums then do not depend on the number of threads.
     with threadpool_limits(1, "blas"):
         solutions = in_threads(
             lambda t, stop: task.solve(graphs[t], first + t, stop),
             range(len(graphs)),
-            task.n_threads,
+            n_threads,
         )
         with progress_bar("graphs", len(graphs), verbose) as advance:
             for solution in solutions:
@@ -109,19 +283,7 @@ def fit_members(
                 yield solution
 
 
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """How members are combined.
-
-    Attributes
-    ----------
-    aggregation : {"mam", "amm", "mve"}
-    is_completed : bool
-        Whether MAM completes dual variables on the union of the graphs.
-    """
-
-    aggregation: str
-    is_completed: bool
+# Calibration ------------------------------------------------------------------------------------
 
 
 def calibrate(
@@ -129,8 +291,7 @@ def calibrate(
     graphs: Sequence[LabelGraph],
     combination: Combination,
     n_folds: int,
-    *,
-    one_hot: bool,
+    n_threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit the slopes of sigmoids to the scores of rows that the scoring model has not seen.
 
@@ -143,7 +304,7 @@ def calibrate(
         See `fit_slopes`.
     """
     data, n_rows = task.data, task.operator.n_rows
-    n_channels = int(data.n_states.sum()) if one_hot else data.n_states.size
+    n_channels = int(data.n_states.sum()) if task.one_hot else data.n_states.size
     if n_rows < n_folds:
         return np.ones(n_channels), np.ones(n_channels)
     rng = np.random.default_rng([task.seed, 2**32])
@@ -154,12 +315,12 @@ def calibrate(
         outcomes = in_threads(
             lambda f, stop: _held_out(task, chosen, combination, np.flatnonzero(fold == f), stop),
             range(n_folds),
-            task.n_threads,
+            n_threads,
         )
         for rows, scores in outcomes:
             relative[rows] = scores
-    targets, weights = _calibration_targets(task, one_hot)
-    scores = channel_scores(relative, data.n_states, one_hot=one_hot)
+    targets, weights = _calibration_targets(task)
+    scores = channel_scores(relative, data.n_states, one_hot=task.one_hot)
     return fit_slopes(scores, targets, weights)
 
 
@@ -189,12 +350,12 @@ def _held_out(
 
 
 def _calibration_targets(
-    task: GraphTask, one_hot: bool
+    task: GraphTask,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give targets and weights of every row and channel."""
     data = task.data
-    labels, width = data.labels, data.n_states if one_hot else np.ones_like(data.n_states)
-    if one_hot:
+    labels, width = data.labels, data.n_states if task.one_hot else np.ones_like(data.n_states)
+    if task.one_hot:
         classes = np.concatenate([np.arange(n) for n in data.n_states])
         targets = (np.repeat(labels, data.n_states, axis=1) == classes).astype(np.float64)
     else:
@@ -227,3 +388,71 @@ def stratified_folds(
     fold = np.empty(stratum.size, dtype=np.int64)
     fold[order] = np.arange(stratum.size) % n_folds
     return fold
+
+
+def fit_slopes(
+    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Fit the slopes of every channel.
+
+    Targets are drawn in from 0 and 1 by the weight of two rows, as Platt proposes, so that no
+    probability is certain. Slopes are positive: a larger score means a larger probability.
+
+    Parameters
+    ----------
+    scores, targets, weights : ndarray of shape (n_rows, n_channels), float64
+        Targets are 0 or 1; a weight of 0 takes an entry out.
+
+    Returns
+    -------
+    above, below : ndarray of shape (n_channels,), float64
+        For positive and for negative scores.
+    """
+    positive = (weights * targets).sum(axis=0)
+    negative = (weights * (1.0 - targets)).sum(axis=0)
+    high, low = (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0)
+    smoothed = np.where(targets > 0.5, high, low)
+    above, below = (
+        _fit_slope(np.where(side, scores, 0.0), smoothed, weights * side)
+        for side in (scores > 0.0, scores < 0.0)
+    )
+    return above, below
+
+
+def _fit_slope(
+    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Minimise the log loss of sigmoid(slope * score) in each channel, by guarded Newton steps."""
+    shares = weights / np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
+    scale = np.sqrt((shares * scores**2).sum(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    unit = scores / scale
+    slope = np.ones(scores.shape[1])
+    loss = _log_loss(slope, unit, targets, shares)
+    for _ in range(_MAX_NEWTON):
+        chance = expit(slope * unit)
+        gradient = (shares * (chance - targets) * unit).sum(axis=0) + _RIDGE * slope
+        curvature = (shares * chance * (1.0 - chance) * unit**2).sum(axis=0) + _RIDGE
+        step, last = -gradient / curvature, slope
+        for _ in range(30):  # halve the steps of the channels whose loss would rise
+            moved = np.maximum(last + step, _LEAST)
+            new_loss = _log_loss(moved, unit, targets, shares)
+            if not (new_loss > loss).any():
+                break
+            step = np.where(new_loss > loss, 0.5 * step, step)
+        slope = np.where(new_loss > loss, last, moved)
+        loss = np.minimum(new_loss, loss)
+        if np.abs(slope - last).max(initial=0.0) <= 1e-8:
+            break
+    return np.asarray(slope / scale, dtype=np.float64)
+
+
+def _log_loss(
+    slope: NDArray[np.float64],
+    unit: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    z = slope * unit
+    loss = (shares * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0) + 0.5 * _RIDGE * slope**2
+    return np.asarray(loss, dtype=np.float64)

@@ -1,13 +1,14 @@
 """Read fitted models: trees as text and pictures, importances, graphs over labels."""
 
+from polyleaf.graphs.plots import plot_consensus_graph
+from polyleaf.graphs.reading import ConsensusEdges, consensus_edges, score_variance
 from polyleaf.inspection._importances import (
     ImportanceTable,
     output_importances,
     plot_output_importances,
 )
-from polyleaf.inspection._label_graph import ConsensusEdges, consensus_edges, score_variance
+from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
-from polyleaf.inspection._plot_graph import plot_consensus_graph, plot_learning_curve
 from polyleaf.inspection._plot_rules import plot_rules
 from polyleaf.inspection._rules import rules_json, rules_text
 from polyleaf.inspection._rules_code import rules_to_python, rules_to_sql

@@ -1,5 +1,6 @@
 """Pictures and tables of graph classifiers."""
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -7,12 +8,16 @@ from matplotlib.patches import PathPatch
 
 from polyleaf import GraphClassifier, GraphEnsembleClassifier, TreeClassifier
 from polyleaf.datasets import make_circle_labels
-from polyleaf.inspection import (
-    consensus_edges,
-    plot_consensus_graph,
-    plot_learning_curve,
-    score_variance,
-)
+from polyleaf.inspection import consensus_edges, plot_consensus_graph, score_variance
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Leave no figure open."""
+    yield
+    plt.close("all")
 
 
 def make_ensemble(n_labels=8, n_members=4):
@@ -70,29 +75,12 @@ def test_edges_of_classes_have_sizes():
     assert (consensus_edges(model, X).attraction > 0).all()
 
 
-def test_the_learning_curve_has_a_point_per_member():
-    model, X, Y = make_ensemble(n_members=6)
-    ax = plot_learning_curve(model, X, Y)
-    line = ax.lines[0]
-    assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
-    assert line.get_ydata()[-1] == (model.predict(X) == Y).mean()
-    _, own = plt.subplots()
-
-    def subset_accuracy(truth, predicted):
-        return (truth == predicted).all(axis=1).mean()
-
-    assert plot_learning_curve(model, X, Y, score=subset_accuracy, ax=own) is own
-    assert own.get_ylabel() == "subset accuracy"
-
-
 def test_what_is_no_graph_model_is_refused():
     X, Y = make_circle_labels(50, 3, random_state=0)
     tree = TreeClassifier().fit(X, Y)
     for show in (consensus_edges, plot_consensus_graph):
         with pytest.raises(TypeError, match="GraphClassifier"):
             show(tree, X)
-    with pytest.raises(TypeError, match="staged_predict"):
-        plot_learning_curve(tree, X, Y)
     model, X, Y = make_ensemble()
     with pytest.raises(ValueError, match="max_edges"):
         plot_consensus_graph(model, X, max_edges=0)

@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.graphs.aggregation import Consensus
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.operators import KernelOperator
+from polyleaf.graphs.kernels import KernelOperator
+from polyleaf.graphs.label_graph import Consensus, LabelGraph
 from polyleaf.graphs.solver import MarginProblem
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from tests.core.label_reference import random_tree
 
-from polyleaf.graphs.aggregation import Consensus
-from polyleaf.graphs.consensus import ConsensusCompletion
-from polyleaf.graphs.label_graph import LabelGraph
+from polyleaf.graphs.completion import ConsensusCompletion
+from polyleaf.graphs.kernels import FeatureOperator
+from polyleaf.graphs.label_graph import Consensus, LabelGraph
 from polyleaf.graphs.labels import LabelData
-from polyleaf.graphs.operators import FeatureOperator
 from polyleaf.graphs.solver import MarginProblem, MarginTraining
 
 
@@ -20,7 +19,7 @@ def setting(request):
     labels = np.column_stack([rng.integers(n, size=30) for n in n_states]).astype(np.int32)
     problem = MarginProblem(labels, np.full(30, 0.5), None, "edge", 1e-3, 1000)
     graphs = tuple(LabelGraph(n_states, random_tree(4, rng)) for _ in range(3))
-    return X, problem, graphs, LabelData(n_states, labels, None)
+    return X, problem, graphs, LabelData(n_states, labels, None, np.ones(30), None)
 
 
 def train(X, problem, graphs):

@@ -1,4 +1,4 @@
-"""Graph classifiers: which labels attract each other, and what averaging members gains."""
+"""Read a fitted graph classifier: which labels attract each other, what averaging gains."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import read_classes
-from polyleaf.graphs.classifier import GraphClassifier
-from polyleaf.graphs.ensemble import GraphEnsembleClassifier
+from polyleaf.graphs.base import GraphEstimator
 from polyleaf.graphs.labels import LabelData
 
 
@@ -155,7 +154,7 @@ def score_variance(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDA
 
 def check_graph_model(model: Any) -> None:
     """Raise unless the model is a fitted graph classifier or ensemble."""
-    if not isinstance(model, (GraphClassifier, GraphEnsembleClassifier)):
+    if not isinstance(model, GraphEstimator):
         raise TypeError(
             f"Expected a GraphClassifier or a GraphEnsembleClassifier; got {type(model).__name__}."
         )

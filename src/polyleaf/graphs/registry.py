@@ -8,10 +8,14 @@ import numpy as np
 
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
-from polyleaf.graphs.generators.base import GraphGenerator
-from polyleaf.graphs.generators.data_driven import ChowLiu
-from polyleaf.graphs.generators.given import Edges
-from polyleaf.graphs.generators.random import RandomPairs, RecursiveTree, SpanningTree
+from polyleaf.graphs.generators import (
+    ChowLiu,
+    Edges,
+    GraphGenerator,
+    RandomPairs,
+    RecursiveTree,
+    SpanningTree,
+)
 
 GRAPHS: dict[str, type[GraphGenerator]] = {
     "spanning_tree": SpanningTree,

@@ -1,15 +1,15 @@
-"""Pictures of graph ensembles: the consensus graph, and the learning curve over members."""
+"""A picture of the consensus graph: labels on a circle, and the edges that bind them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.optional import require
-from polyleaf.inspection._label_graph import ConsensusEdges, check_graph_model, consensus_edges
+from polyleaf.graphs.reading import ConsensusEdges, check_graph_model, consensus_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,63 +142,3 @@ def _draw_labels(ax: Axes, names: list[str], angles: NDArray[np.float64]) -> Non
     longest = max(map(len, names))
     reach = 1.1 + 0.018 * size * longest / 2.0
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
-
-
-def plot_learning_curve(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    score: Callable[[Any, Any], float] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the score of an ensemble's first member, its first two, and so on.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted, with `staged_predict`.
-    X : array-like, frame or sparse matrix of shape (n, p)
-        Rows that the model has not seen.
-    y : array-like of shape (n,) or (n, d)
-        What is true of them.
-    score : callable, optional
-        Takes y and predictions, and gives a number; by default the share of correct labels.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> from polyleaf import GraphEnsembleClassifier
-    >>> from polyleaf.datasets import make_circle_labels
-    >>> from polyleaf.inspection import plot_learning_curve
-    >>> X, Y = make_circle_labels(150, 8, random_state=0)
-    >>> model = GraphEnsembleClassifier(n_estimators=5, random_state=0).fit(X[:100], Y[:100])
-    >>> ax = plot_learning_curve(model, X[100:], Y[100:])
-    """
-    plt = require("matplotlib.pyplot", "plots")
-    if not hasattr(model, "staged_predict"):
-        raise TypeError(
-            f"Expected an ensemble with staged_predict; got {type(model).__name__}, which has "
-            "none."
-        )
-    measure = _share_correct if score is None else score
-    curve = [measure(y, predicted) for predicted in model.staged_predict(X)]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-    ax.plot(np.arange(1, len(curve) + 1), curve, label=type(model).__name__)
-    name = "share of correct labels" if score is None else getattr(score, "__name__", "score")
-    ax.set(xlabel="members", ylabel=str(name).replace("_", " "))
-    return ax
-
-
-def _share_correct(y: Any, predicted: Any) -> float:
-    return float(np.mean(_dense(y) == _dense(predicted)))
-
-
-def _dense(labels: Any) -> NDArray[Any]:
-    return np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)

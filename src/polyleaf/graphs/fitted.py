@@ -1,0 +1,81 @@
+"""What a fit of a graph classifier has learnt: the model, its calibration, and its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyleaf.data import FeatureSchema, TargetSchema
+from polyleaf.estimator.base import schemas_from_file
+from polyleaf.files.arrays import expect_array
+from polyleaf.graphs.labels import is_one_hot, n_states_of
+from polyleaf.graphs.model import GraphModel
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGraphs:
+    """A fitted graph classifier or ensemble.
+
+    Attributes
+    ----------
+    features : FeatureSchema
+    targets : TargetSchema
+    model : GraphModel
+    slopes : tuple of two ndarrays of shape (n_channels,), float64, or None
+        Of the sigmoids of positive and of negative scores; None if they were not calibrated.
+    variance_terms : tuple of two floats, or None
+        Diversity and coherence of an ensemble's members (theorem 1), averaged over the training
+        rows.
+    """
+
+    features: FeatureSchema
+    targets: TargetSchema
+    model: GraphModel
+    slopes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    variance_terms: tuple[float, float] | None = None
+
+    def to_file(self) -> tuple[Arrays, dict[str, Any]]:
+        """Give the arrays of the model, and its settings."""
+        arrays = self.model.to_arrays()
+        metadata: dict[str, Any] = {
+            "model": self.model.settings(),
+            "is_calibrated": self.slopes is not None,
+        }
+        if self.slopes is not None:
+            arrays["above"], arrays["below"] = self.slopes
+        if self.variance_terms is not None:
+            metadata["variance_terms"] = list(self.variance_terms)
+        return arrays, metadata
+
+    @classmethod
+    def from_file(cls, arrays: Arrays, metadata: dict[str, Any], estimator: Any) -> FittedGraphs:
+        """Rebuild and check graphs from a model file."""
+        model = GraphModel.from_arrays(arrays, estimator.kernel, metadata["model"])
+        n_states = model.members.n_states
+        one_hot = is_one_hot(metadata["targets"]["kind"])
+        n_channels = int(n_states.sum()) if one_hot else n_states.size
+        n_features = model.kernel_map.n_features
+        features, targets = schemas_from_file(metadata, n_features, n_channels)
+        if not np.array_equal(n_states_of(targets), n_states):
+            raise ValueError("the graphs and the outputs disagree about classes.")
+        slopes = _stored_slopes(arrays, n_channels) if metadata["is_calibrated"] else None
+        terms = None
+        if estimator._is_ensemble:
+            diversity, coherence = map(float, metadata["variance_terms"])
+            terms = diversity, coherence
+        return cls(features, targets, model, slopes, terms)
+
+
+def _stored_slopes(
+    arrays: Arrays, n_channels: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    slopes = [expect_array(arrays, at, np.float64, 1) for at in ("above", "below")]
+    for slope in slopes:
+        if slope.size != n_channels or not np.isfinite(slope).all() or slope.min() < 0:
+            raise ValueError("Expected a slope of 0 or more per channel.")
+    return slopes[0], slopes[1]
