@@ -15,8 +15,6 @@ from polyleaf import losses, projections
 from polyleaf.boosting.booster import (
     Booster,
     BoostingSettings,
-    is_squared_error,
-    n_values_of,
 )
 from polyleaf.boosting.checks import (
     Callback,
@@ -171,8 +169,8 @@ class Boosting(Estimator):
             l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
             monotone=monotone_signs(self.monotonic_cst, data.schema),
-            n_values=n_values_of(loss),
-            is_squared_error=is_squared_error(loss),
+            n_values=loss.n_values_per_output,
+            is_squared_error=loss.is_squared_error,
             is_joint=is_joint,
             can_part=can_part,
         )

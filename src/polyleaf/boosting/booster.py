@@ -19,7 +19,7 @@ from polyleaf import _core
 from polyleaf.boosting.leaves import LeafFitter, TreeMove, gradient_channels, mixed_row_weights
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import BoostingState, LeafRows, Units, check_size, make_state
-from polyleaf.losses import Loss, Quantile, SquaredError, check_finite, check_shapes
+from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
 from polyleaf.trees.channels import Channels, Scaling
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
@@ -384,13 +384,3 @@ class Booster:
     def mean_loss(self) -> float:
         """Mean loss of the training rows, in the units of the loss."""
         return self.state.value() / self.total_weight
-
-
-def n_values_of(loss: Loss) -> int:
-    """Count the raw channels of a channel of the targets: several for several quantiles."""
-    return loss.quantiles.size if isinstance(loss, Quantile) else 1
-
-
-def is_squared_error(loss: Loss) -> bool:
-    """Whether gradients are residuals, for which there are quicker ways."""
-    return type(loss) is SquaredError

@@ -56,6 +56,11 @@ def check_combinations(
 ) -> None:
     """Raise a ValueError if parameters, loss and targets do not go together."""
     kind, loss = targets.schema.kind, settings.loss
+    if "boosting" not in loss.learners:
+        raise ValueError(
+            f"loss={estimator.loss!r} is for {', '.join(sorted(loss.learners))}, not for "
+            "boosting. Use another loss."
+        )
     if kind not in loss.tasks:
         raise ValueError(
             f"loss={estimator.loss!r} is for {', '.join(sorted(loss.tasks))} targets; y is "

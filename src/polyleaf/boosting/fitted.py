@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import losses, projections
-from polyleaf.boosting.booster import n_values_of
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.estimator.base import schemas_from_file
-from polyleaf.files.arrays import expect_array
+from polyleaf.files.arrays import StoredArray, StoredArrays
 from polyleaf.files.parameters import stored_entropy
-from polyleaf.losses import Loss, Quantile
+from polyleaf.losses import Loss
 
 if TYPE_CHECKING:
     from polyleaf.boosting.weak_models import BoostedModels
@@ -43,7 +42,7 @@ class RawReader:
     def numbers(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
         """Give numbers in the units of Y, of shape (n, d); with quantiles (n, d, n_quantiles)."""
         values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale + self.shift
-        if has_several_values(self.loss):
+        if self.loss.value_shape:
             values = values.reshape(len(values), self.schema.n_outputs, -1)
         return values[:, 0] if self.schema.is_1d else values
 
@@ -60,9 +59,16 @@ class RawReader:
         return shares
 
 
-def has_several_values(loss: Loss) -> bool:
-    """Whether predictions have an axis for quantiles."""
-    return isinstance(loss, Quantile) and np.ndim(loss.quantile) > 0
+_ARRAYS = StoredArrays(
+    "Boosting",
+    {
+        "output_moves": StoredArray(
+            np.float32,
+            "n_channels, n_some_rows",
+            "What is added on some training rows, for output_map_.",
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +149,7 @@ class FittedBoosting:
         """Rebuild and check a boosted model from a model file."""
         model = BoostedTrees.from_arrays(arrays)
         loss = losses.from_json(metadata["fitted_loss"])
-        n_values = n_values_of(loss)
+        n_values = loss.n_values_per_output
         if model.n_channels % n_values:
             raise ValueError(f"Expected {n_values} raw channels per target.")
         features, targets = schemas_from_file(
@@ -161,7 +167,7 @@ class FittedBoosting:
         )
         moves = None
         if "output_moves" in arrays:
-            moves = expect_array(arrays, "output_moves", np.float32, 2)
+            moves = _ARRAYS.read(arrays, "output_moves")
             if moves.shape[0] != model.n_channels or not np.all(np.isfinite(moves)):
                 raise ValueError("Expected finite output_moves with a row per channel.")
         view = metadata["fitted_projection"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.files.arrays import expect_array, expect_below
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
 from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
@@ -27,6 +27,24 @@ if TYPE_CHECKING:
 
 #: Leaves of rows in trees that are held at a time.
 _BLOCK_ENTRIES = 2**22
+
+
+_ARRAYS = StoredArrays(
+    "Boosted trees",
+    {
+        "baseline": StoredArray(np.float64, "n_channels", "Raw prediction before the first tree."),
+        "leaf_values": StoredArray(
+            np.float32, "n_leaves, n_columns", "What a leaf adds: to every channel, or one number."
+        ),
+        "feature_gains": StoredArray(np.float64, "n_features", "Gains of each feature's splits."),
+        "tree_factors": StoredArray(
+            np.float32, "n_trees, n_channels", "Factor of each channel (linear leaf fits)."
+        ),
+        "tree_channels": StoredArray(
+            np.int32, "n_trees", "The one channel that a tree serves (one output at a time)."
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +220,9 @@ class BoostedTrees:
             If anything is absent, of another type or shape, or out of range.
         """
         structure = unpack_structure(arrays)
-        baseline = expect_array(arrays, "baseline", np.float64, 1)
-        values = expect_array(arrays, "leaf_values", np.float32, 2)
-        gains = expect_array(arrays, "feature_gains", np.float64, 1)
+        baseline = _ARRAYS.read(arrays, "baseline")
+        values = _ARRAYS.read(arrays, "leaf_values")
+        gains = _ARRAYS.read(arrays, "feature_gains")
         if not baseline.size or np.isinf(baseline).any():
             raise ValueError("Expected a finite baseline of at least one channel, or NaN.")
         if gains.size != structure.n_features or not np.all(np.isfinite(gains)):
@@ -213,14 +231,14 @@ class BoostedTrees:
         kind, width = "dense", baseline.size
         if "tree_factors" in arrays:
             kind, width = "linear", 1
-            factors = expect_array(arrays, "tree_factors", np.float32, 2)
+            factors = _ARRAYS.read(arrays, "tree_factors")
             if factors.shape != (structure.n_trees, baseline.size) or not np.all(
                 np.isfinite(factors)
             ):
                 raise ValueError("Expected finite factors for every tree and channel.")
         elif "tree_channels" in arrays:
             kind, width = "single", 1
-            channels = expect_array(arrays, "tree_channels", np.int32, 1)
+            channels = _ARRAYS.read(arrays, "tree_channels")
             if channels.size != structure.n_trees:
                 raise ValueError("Expected one channel per tree.")
             expect_below(channels, baseline.size, "tree_channels")

@@ -431,12 +431,12 @@ def make_state(
     value : float, optional
         The weighted sum of the squared error, if that is the loss and it is known.
     """
-    if type(loss) is SquaredError:
+    if loss.native_kernel == "squared_error":
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
         rest_targets = LossTargets(rest, targets.weights, targets.channel_offsets)
         return SquaredState(rest_targets, n_threads, value)
     everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
-    if type(loss) is Logistic:
+    if loss.native_kernel == "logistic":
         labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
         with_labels = LossTargets(labels, targets.weights, targets.channel_offsets)
         return LogisticState(with_labels, everywhere, rows, n_threads)

@@ -118,6 +118,7 @@ def read_training(
     categorical_features: Any = None,
     max_bins: int | None,
     n_threads: int,
+    unobserved: str | None = None,
     estimator_name: str,
 ) -> TrainingData:
     """Read X, Y and weights, and bin X.
@@ -132,6 +133,8 @@ def read_training(
     class_weight, categorical_features, max_bins
         As estimators take them.
     n_threads : int
+    unobserved : str, optional
+        What a warning says of outputs without an observed value.
     estimator_name : str
         Who asks, for error messages.
     """
@@ -142,6 +145,7 @@ def read_training(
         data.n_rows,
         task=task,
         class_weight=class_weight,
+        unobserved=unobserved,
         estimator_name=estimator_name,
     )
     features = data.binned(max_bins, n_threads)

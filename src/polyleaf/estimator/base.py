@@ -69,6 +69,8 @@ class Estimator(BaseEstimator):
     #: The class of `_fitted`.
     _fitted_type: ClassVar[type[Fitted]]
     _task: ClassVar[Task]
+    #: What a warning says of outputs without an observed value; None: what is usual for the task.
+    _unobserved: ClassVar[str | None] = None
     #: What the last fit has learnt; absent before the first.
     _fitted: Any
 
@@ -129,6 +131,7 @@ class Estimator(BaseEstimator):
             categorical_features=given.get("categorical_features"),
             max_bins=given["max_bins"],
             n_threads=self._n_threads(),
+            unobserved=self._unobserved,
             estimator_name=type(self).__name__,
         )
 

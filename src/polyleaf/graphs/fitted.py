@@ -10,11 +10,22 @@ from numpy.typing import NDArray
 
 from polyleaf.data import FeatureSchema, TargetSchema
 from polyleaf.estimator.base import schemas_from_file
-from polyleaf.files.arrays import expect_array
+from polyleaf.files.arrays import StoredArray, StoredArrays
 from polyleaf.graphs.labels import is_one_hot, n_states_of
 from polyleaf.graphs.model import GraphModel
 
 Arrays = dict[str, NDArray[Any]]
+
+
+_ARRAYS = StoredArrays(
+    "Graph classifiers",
+    {
+        "above": StoredArray(
+            np.float64, "n_channels", "Slope of the sigmoid of positive scores, if calibrated."
+        ),
+        "below": StoredArray(np.float64, "n_channels", "Slope of the sigmoid of negative scores."),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +85,7 @@ class FittedGraphs:
 def _stored_slopes(
     arrays: Arrays, n_channels: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    slopes = [expect_array(arrays, at, np.float64, 1) for at in ("above", "below")]
+    slopes = [_ARRAYS.read(arrays, at) for at in ("above", "below")]
     for slope in slopes:
         if slope.size != n_channels or not np.isfinite(slope).all() or slope.min() < 0:
             raise ValueError("Expected a slope of 0 or more per channel.")

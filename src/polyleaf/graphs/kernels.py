@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import normalize
 
-from polyleaf.files.arrays import expect_array
+from polyleaf.files.arrays import StoredArray, StoredArrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,16 @@ _NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
 _NEGATIVE = 1e-6
 #: Sparse features of at most so many entries cost less as dense ones, 32 MB.
 _SMALL = 2**22
+
+
+_ARRAYS = StoredArrays(
+    "Kernels of graph classifiers",
+    {
+        "anchors": StoredArray(
+            np.float64, "n_rows, n_features", "Training rows, for kernels that need them."
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +172,7 @@ class KernelMap:
             raise ValueError(f"Expected a number of features; got {n_features!r:.40}.")
         anchors = None
         if kernel not in (*EXPLICIT, "precomputed"):
-            anchors = expect_array(arrays, "anchors", np.float64, 2)
+            anchors = _ARRAYS.read(arrays, "anchors")
             if anchors.shape[1] != n_features or not np.isfinite(anchors).all():
                 raise ValueError(f"Expected anchors with {n_features} finite features.")
         numbers = {name: float(settings[name]) for name in ("gamma", "coef0", "intercept_scaling")}

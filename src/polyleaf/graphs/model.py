@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.files.arrays import expect_array, expect_offsets
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_offsets
 from polyleaf.graphs.kernels import KernelMap
 from polyleaf.graphs.label_graph import Aggregation, Consensus, LabelGraph, make_aggregation
 
@@ -25,6 +25,29 @@ Outcome: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 #: Scores, in numbers, that are held at a time.
 _CHUNK = 2**22
+
+
+_ARRAYS = StoredArrays(
+    "Graphs over the labels",
+    {
+        "n_states": StoredArray(np.int32, "n_labels", "Classes of each label."),
+        "edge_offsets": StoredArray(np.int64, "n_members + 1", "First edge of each member."),
+        "edges": StoredArray(np.int32, "n_edges, 2", "Pairs of labels."),
+        "parameters": StoredArray(
+            np.float64,
+            "n_parameters, n_columns",
+            "Weights of labels and edges, member after member.",
+        ),
+        "dual_gap": StoredArray(np.float64, "n_members", "Primal less dual objective."),
+        "objective": StoredArray(np.float64, "n_members", "Primal objective."),
+        "n_iter": StoredArray(np.int64, "n_members", "Passes over the training rows."),
+        "completed": StoredArray(
+            np.float64,
+            "n_parameters, n_columns",
+            "Completed parameters of the consensus graph, if any.",
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +157,13 @@ class GraphMembers:
         ValueError
             If anything is absent, of another type or shape, or out of range.
         """
-        n_states = expect_array(arrays, "n_states", np.int32, 1)
-        edge_offsets = expect_array(arrays, "edge_offsets", np.int64, 1)
-        edges = expect_array(arrays, "edges", np.int32, 2)
-        parameters = expect_array(arrays, "parameters", np.float64, 2)
-        dual_gap = expect_array(arrays, "dual_gap", np.float64, 1)
-        objective = expect_array(arrays, "objective", np.float64, 1)
-        n_iter = expect_array(arrays, "n_iter", np.int64, 1)
+        n_states = _ARRAYS.read(arrays, "n_states")
+        edge_offsets = _ARRAYS.read(arrays, "edge_offsets")
+        edges = _ARRAYS.read(arrays, "edges")
+        parameters = _ARRAYS.read(arrays, "parameters")
+        dual_gap = _ARRAYS.read(arrays, "dual_gap")
+        objective = _ARRAYS.read(arrays, "objective")
+        n_iter = _ARRAYS.read(arrays, "n_iter")
         if edge_offsets.size < 2 or edges.shape[1] != 2 or not (edges[:, 0] < edges[:, 1]).all():
             raise ValueError("Expected at least one member, and edges of ascending labels.")
         members = cls(n_states, edge_offsets, edges, parameters, dual_gap, objective, n_iter)
@@ -355,7 +378,7 @@ class GraphModel:
             raise ValueError(f"Expected a known aggregation; got {settings['aggregation']!r:.40}.")
         completed = None
         if settings["is_completed"]:
-            completed = expect_array(arrays, "completed", np.float64, 2)
+            completed = _ARRAYS.read(arrays, "completed")
         model = cls(members, kernel_map, settings["aggregation"], completed)
         n_columns = members.parameters.shape[1]
         if kernel_map.n_columns != n_columns:

@@ -3,72 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import BinnedData, Targets
-from polyleaf.data.training import TrainingData
-from polyleaf.estimator.base import MultiOutputEstimator
+from polyleaf.data import TrainingData
+from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.running import progress_bar
-from polyleaf.files.arrays import expect_array
+from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.finishing import finish_rules
+from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.learner import RuleLearner, RuleSettings
-from polyleaf.rules.loss_base import RuleLoss, RuleTargets
 from polyleaf.rules.model import RuleSet
 from polyleaf.rules.pruning import check_pruning, greedy_subset
 from polyleaf.rules.reader import RuleReader, rule_table
 
-#: Attributes of models that `select` and `prune` have made.
-_MEASURED = ("loss_", "full_loss_")
 
-
-class RuleEstimator(MultiOutputEstimator):
+class RuleEstimator(Estimator):
     """Base of the rule learners."""
 
-    _rules: RuleSet
+    _fitted_type = FittedRules
+    _fitted: FittedRules
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def _loss(self) -> RuleLoss:
+    def _loss(self) -> Loss:
         raise NotImplementedError
 
     def _learn(
-        self,
-        data: BinnedData,
-        targets: Targets,
-        values: NDArray[Any],
-        weights: NDArray[np.float64] | None,
-        settings: RuleSettings,
-    ) -> RuleSet:
-        """Learn rules for values of shape (n_rows, n_channels)."""
-        n_threads = self._n_threads()
-        training = TrainingData(
-            features=data.binned(self.max_bins, n_threads),
-            encoded=data.encoded,
-            n_categories=data.schema.n_categories,
-            targets=targets,
-            weights=weights,
-        )
-        for name in _MEASURED:
-            if hasattr(self, name):
-                delattr(self, name)
-        rng = self._rng()
+        self, data: TrainingData, values: NDArray[Any], settings: RuleSettings, size: float
+    ) -> tuple[RuleSet, NDArray[np.float64]]:
+        """Learn rules for values of shape (n_rows, n_channels), as large as `size`.
+
+        Also gives the loss of held-out rows after each rule.
+        """
+        rng, targets = self._rng(), data.targets
+        by_row, by_entry = _separate_weights(targets.weights, targets.observed)
         learner = RuleLearner(
-            training.binned,
-            RuleTargets(values, targets.observed, weights),
+            data.binned,
+            LossTargets(values, by_entry, targets.schema.channel_offsets),
+            by_row,
             self._loss(),
             settings,
-            self._hold_out(training, rng),
-            n_threads,
+            self._hold_out(data, rng),
+            self._n_threads(),
         )
         with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
-            rules = learner.learn(data.shape[1], rng, advance, bool(self.verbose))
-        self.validation_losses_ = np.array(learner.losses)
-        return finish_rules(rules, training.features, values)
+            rules = learner.learn(data.encoded.shape[1], rng, advance, bool(self.verbose))
+        finished = finish_rules(rules, data.features, values, size)
+        return finished, np.array(learner.losses)
 
     def _settings(self, shape: tuple[int, int]) -> RuleSettings:
         n_rows, n_features = shape
@@ -105,8 +92,33 @@ class RuleEstimator(MultiOutputEstimator):
         held_out[rng.choice(usable, n_held_out, replace=False)] = True
         return held_out
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_rules")
+    @property
+    def _rules(self) -> RuleSet:
+        return self._fitted.rules
+
+    @property
+    def validation_losses_(self) -> NDArray[np.float64]:
+        """Mean loss of held-out rows after each rule; empty without early stopping."""
+        check_is_fitted(self)
+        return self._fitted.validation_losses
+
+    @property
+    def loss_(self) -> float:
+        """Mean loss of the rows that `select` or `prune` was given, with these rules."""
+        return self._measured[0]
+
+    @property
+    def full_loss_(self) -> float:
+        """Mean loss of the rows that `select` or `prune` was given, with all rules."""
+        return self._measured[1]
+
+    @property
+    def _measured(self) -> tuple[float, float]:
+        check_is_fitted(self)
+        losses = self._fitted.losses
+        if losses is None:
+            raise AttributeError("Only models that select or prune has measured have losses.")
+        return losses
 
     # Prediction --------------------------------------------------------------------------------
 
@@ -226,19 +238,23 @@ class RuleEstimator(MultiOutputEstimator):
                 f"{given.max()}."
             )
         kept = np.union1d(np.zeros(1, np.int64), given.astype(np.int64))
-        smaller: Any = type(self)(**self.get_params(deep=False))
-        for name, value in vars(self).items():
-            if name not in smaller.__dict__ and name not in _MEASURED:
-                setattr(smaller, name, value)
-        smaller._rules = self._rules.take(kept)
+        smaller = self._copy_with(replace(self._fitted, rules=self._rules.take(kept), losses=None))
         if X is not None:
-            smaller.loss_, smaller.full_loss_ = smaller._mean_loss(X, y), self._mean_loss(X, y)
+            losses = smaller._mean_loss(X, y), self._mean_loss(X, y)
+            smaller._fitted = replace(smaller._fitted, losses=losses)
         return smaller
+
+    def _copy_with(self, fitted: FittedRules) -> Any:
+        """Make a model with these parameters and other rules."""
+        copy = type(self)(**self.get_params(deep=False))
+        copy._fitted = fitted
+        return copy
 
     def _mean_loss(self, X: Any, y: Any) -> float:
         scores = self._scores(X)
-        loss = self._loss().value(self._read_targets(y, len(scores)), self._unit_scores(scores))
-        return loss / len(scores)
+        targets = self._read_targets(y, len(scores))
+        losses = self._loss().row_losses(targets, self._unit_scores(scores))
+        return float(losses.sum()) / len(scores)
 
     def prune(self, X: Any, y: Any, *, n_rules: int | None = None, tolerance: float = 0.01) -> Any:
         """Make a smaller model whose loss on the given rows is about as small.
@@ -274,10 +290,10 @@ class RuleEstimator(MultiOutputEstimator):
             self._unit_rules(), covers, targets, self._loss(), n_rules, tolerance
         )
         smaller = self.select(kept)
-        smaller.loss_, smaller.full_loss_ = loss, full_loss
+        smaller._fitted = replace(smaller._fitted, losses=(loss, full_loss))
         return smaller
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         """Read the y of new rows, by the outputs and classes of fit."""
         raise NotImplementedError
 
@@ -289,32 +305,6 @@ class RuleEstimator(MultiOutputEstimator):
         """Heads in the unit in which the loss was minimised, of shape (n_rules, n_channels)."""
         return self._rules.heads()
 
-    # Model files -------------------------------------------------------------------------------
-
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        measured = [getattr(self, name) for name in _MEASURED if hasattr(self, name)]
-        losses = {
-            "validation_losses": self.validation_losses_,
-            "measured_losses": np.array(measured, dtype=np.float64),
-        }
-        return self._rules.to_arrays() | losses, self._metadata()
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        rules = RuleSet.from_arrays(arrays)
-        estimator = cls._from_metadata(metadata, rules.n_features, rules.n_channels)
-        rules.check_categories(
-            estimator._features.n_categories, estimator._features.is_categorical
-        )
-        estimator._rules = rules
-        estimator.validation_losses_ = expect_array(arrays, "validation_losses", np.float64, 1)
-        measured = expect_array(arrays, "measured_losses", np.float64, 1)
-        if measured.size not in (0, len(_MEASURED)) or np.isnan(measured).any():
-            raise ValueError("Expected a loss with the rules and one with all, or neither.")
-        for name, value in zip(_MEASURED, measured.tolist()):
-            setattr(estimator, name, value)
-        return estimator
-
 
 def _as_rows(X: Any) -> Any:
     """Make a table of a single row; leave everything else."""
@@ -325,3 +315,12 @@ def _as_rows(X: Any) -> Any:
     if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have
         return X.to_frame().T.infer_objects()
     return np.asarray(X).reshape(1, -1)
+
+
+def _separate_weights(
+    weights: NDArray[np.float64] | None, observed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
+    """Tell weights of rows from those of entries, which are 0 where nothing was observed."""
+    if weights is None or weights.ndim == 1:
+        return weights, observed
+    return None, weights if observed is None else weights * observed

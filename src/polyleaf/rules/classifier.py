@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import decoding
 from polyleaf.data import (
+    Targets,
+    TrainingData,
     align_targets,
-    class_weights,
-    combine_weights,
     decode_classes,
     read_classes,
     split_probabilities,
 )
-from polyleaf.estimator.log_probabilities import LogProbabilities
+from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented, is_int
-from polyleaf.estimator.scores import ScoresClasses
-from polyleaf.files.arrays import expect_array
+from polyleaf.losses import LossTargets, MarginLoss, resolve
 from polyleaf.rules.base import RuleEstimator
-from polyleaf.rules.label_sets import KnownLabelSets, label_signs, normalised, training_label_sets
-from polyleaf.rules.loss_base import LabelLoss, RuleTargets
-from polyleaf.rules.losses import LABEL_LOSSES
-from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations, rule_loss_name
+from polyleaf.rules.fitted import FittedRules
+from polyleaf.rules.label_sets import (
+    KnownLabelSets,
+    dense_labels,
+    normalised,
+    training_label_sets,
+)
+from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
 
 
 @documented
-class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
+class RuleClassifier(RuleEstimator, Classifier):
     """Boosted rules for labels and classes.
 
     A rule is a conjunction of conditions and a head of scores that it adds to the labels of the
@@ -87,8 +89,9 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
     ['row', 'rule', 'body', 'y0', 'y1']
     """
 
+    _unobserved = "Their scores are 0."
     _declared: ClassVar[dict[str, Parameter]] = rule_declarations(
-        LABEL_LOSSES,
+        "multilabel",
         "What the rules minimise: ``'logistic'``, each label for itself (for the Hamming loss);\n"
         "``'examplewise_logistic'``, all labels of a row together (for the subset 0/1 loss);\n"
         "``'squared_hinge'`` and ``'squared_error'`` likewise, each in both forms.",
@@ -121,29 +124,7 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_rules = n_rules
-        self.loss = loss
-        self.head = head
-        self.head_size = head_size
-        self.learning_rate = learning_rate
-        self.l2_regularization = l2_regularization
-        self.l1_regularization = l1_regularization
-        self.step = step
-        self.label_bins = label_bins
-        self.max_conditions = max_conditions
-        self.min_coverage = min_coverage
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.bootstrap = bootstrap
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     @classmethod
     def paper(
@@ -176,14 +157,9 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
         """
         return cls(loss=loss, head=head, **{**PAPER_SETTINGS, **changed})
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     # Fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RuleClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rules.
 
         Parameters
@@ -197,37 +173,34 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
 
         Returns
         -------
-        RuleClassifier
-            Itself.
+        self
         """
-        data = self._read_features(X)
-        self._check_combinations()
-        targets = read_classes(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "Their scores are 0.")
-        weights = combine_weights(
-            self._read_weights(sample_weight, targets),
-            class_weights(self.class_weight, targets),
-        )
-        if weights is not None and weights.ndim == 2 and not self._loss().decomposable:
+        return self._fit(X, y, sample_weight)
+
+    def _train(self, data: TrainingData) -> FittedRules:
+        targets = data.targets
+        if _by_entry(targets) and not self._loss().decomposable:
             raise ValueError(
                 f"loss={self.loss!r} has one weight per row; got weights per row and label (a "
                 "sample_weight of shape (n, d), or class_weight for several labels). Use "
                 "loss='logistic', or weights of shape (n,)."
             )
-        signs = label_signs(targets)
-        settings = self._settings(data.shape)
-        self._rules = self._learn(data, targets, signs, weights, settings)
-        self._label_sets = training_label_sets(
-            signs, targets, weights, lambda: self._rules.scores(data.encoded, self._n_threads())
+        labels = dense_labels(targets)
+        rules, losses = self._learn(data, labels, self._settings(data.encoded.shape), size=1.0)
+        label_sets = training_label_sets(
+            labels, targets, lambda: rules.scores(data.encoded, self._n_threads())
         )
-        self._remember(data.schema, targets.schema)
-        return self
+        return FittedRules(data.schema, targets.schema, rules, losses, label_sets=label_sets)
+
+    def _check_decoding(self) -> None:
+        """Known label sets are kept; whatever decoding is, there is nothing to refuse."""
+        self._check_combinations()
 
     def _check_combinations(self) -> None:
         if self.label_bins is None:
             return
         cause = None
-        if not self._loss().is_coupled:
+        if self._loss().hessian != "diagonal minus rank one":
             cause = f"loss={self.loss!r}; only loss='examplewise_logistic' has systems of labels"
         elif self.head == "single" or (self.head == "partial" and is_int(self.head_size, 1, 1)):
             cause = f"head={self.head!r}, that is, heads of a single output"
@@ -237,14 +210,16 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
                 f"got {self.label_bins} with {cause}."
             )
 
-    def _loss(self) -> LabelLoss:
-        return LABEL_LOSSES[str(rule_loss_name(self.loss))]()
+    def _loss(self) -> MarginLoss:
+        loss = resolve(self.loss).margin_form()
+        assert loss is not None  # the parameter was checked
+        return loss
 
     @property
-    def classes_(self) -> Any:
-        """Classes of the output, or a list of the classes of each output."""
-        check_is_fitted(self)
-        return self._targets.classes_
+    def _label_sets(self) -> NDArray[np.bool_]:
+        label_sets = self._fitted.label_sets
+        assert label_sets is not None
+        return label_sets
 
     # Prediction --------------------------------------------------------------------------------
 
@@ -353,22 +328,13 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
             return normalised(probabilities, self._targets.channel_offsets)
         return probabilities
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         targets = read_classes(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
-        return RuleTargets(label_signs(targets), targets.observed)
+        labels = dense_labels(targets)
+        return LossTargets(labels, targets.observed, targets.schema.channel_offsets)
 
-    # Model files -------------------------------------------------------------------------------
 
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, metadata = super()._to_file()
-        return arrays | {"label_sets": self._label_sets.astype(np.uint8)}, metadata
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        estimator = super()._from_file(arrays, metadata)
-        sets = expect_array(arrays, "label_sets", np.uint8, 2)
-        if sets.shape[1] != estimator._rules.n_channels or not len(sets) or sets.max() > 1:
-            raise ValueError("Expected label sets of 0 and 1 with a column per channel.")
-        estimator._label_sets = sets.astype(np.bool_)
-        return estimator
+def _by_entry(targets: Targets) -> bool:
+    """Whether weights are those of single labels."""
+    return targets.weights is not None and targets.weights.ndim == 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
-from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,6 +58,24 @@ class Rule:
     coverage: int
     gain: float
     digits: NDArray[np.uint8] | None = None
+
+
+_ARRAYS = StoredArrays(
+    "Rules",
+    {
+        "shape": StoredArray(np.int64, "3", "Numbers of features, channels and training rows."),
+        "body_offsets": StoredArray(np.int64, "n_rules + 1", "First condition of each rule."),
+        "feature": StoredArray(np.int32, "n_conditions", "What a condition is about."),
+        "operator": StoredArray(np.uint8, "n_conditions", "How it compares."),
+        "value": StoredArray(np.float64, "n_conditions", "With what: a threshold or a category."),
+        "digits": StoredArray(np.uint8, "n_conditions", "Digits with which people read it."),
+        "head_offsets": StoredArray(np.int64, "n_rules + 1", "First score of each rule."),
+        "output": StoredArray(np.int32, "n_scores", "The channel that a score is added to."),
+        "score": StoredArray(np.float64, "n_scores", "What is added."),
+        "coverage": StoredArray(np.int64, "n_rules", "Training rows that a rule covers."),
+        "gain": StoredArray(np.float64, "n_rules", "What it took off the loss."),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,23 +341,11 @@ class RuleSet:
         ValueError
             If the arrays do not fit together.
         """
-        shape = expect_array(arrays, "shape", np.int64, 1)
+        shape = _ARRAYS.read(arrays, "shape")
         if shape.size != 3 or not all(1 <= size < 2**31 for size in shape.tolist()):
             raise ValueError("Expected three positive sizes.")
         n_features, n_channels, n_train = shape.tolist()
-        kinds: dict[str, type[np.generic]] = {
-            "body_offsets": np.int64,
-            "feature": np.int32,
-            "operator": np.uint8,
-            "value": np.float64,
-            "digits": np.uint8,
-            "head_offsets": np.int64,
-            "output": np.int32,
-            "score": np.float64,
-            "coverage": np.int64,
-            "gain": np.float64,
-        }
-        found = {name: expect_array(arrays, name, kind, 1) for name, kind in kinds.items()}
+        found = {name: _ARRAYS.read(arrays, name) for name in _ARRAYS.arrays if name != "shape"}
         rules = cls(n_features=n_features, n_channels=n_channels, n_train=n_train, **found)
         rules._check()
         return rules

@@ -10,24 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf import losses
-from polyleaf.data import align_targets, read_numbers
+from polyleaf.data import TrainingData, align_targets, read_numbers
 from polyleaf.estimator.parameters import Parameter, documented
-from polyleaf.estimator.scores import ScoresNumbers
-from polyleaf.files.arrays import expect_array
+from polyleaf.estimator.regressor import Regressor
+from polyleaf.losses import Huber, Loss, LossTargets, resolve
 from polyleaf.rules.base import RuleEstimator
-from polyleaf.rules.entry_losses import Huber
-from polyleaf.rules.loss_base import RuleLoss, RuleTargets
-from polyleaf.rules.losses import NUMBER_LOSSES
+from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.model import RuleSet
-from polyleaf.rules.parameters import rule_declarations, rule_loss_name
+from polyleaf.rules.parameters import rule_declarations
 
 #: Its square is a number; and sums of the other are.
 _LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
 
 
 @documented
-class RuleRegressor(ScoresNumbers, RuleEstimator):
+class RuleRegressor(RuleEstimator, Regressor):
     """Boosted rules for one or many targets.
 
     A rule is a conjunction of conditions and a head of numbers that it adds to the predictions of
@@ -69,8 +66,9 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
            [ 1., 10.]])
     """
 
+    _unobserved = "They are predicted as 0."
     _declared: ClassVar[dict[str, Parameter]] = rule_declarations(
-        NUMBER_LOSSES,
+        "regression",
         "What the rules minimise: the squared or absolute error, or Huber's loss between them.",
     )
 
@@ -100,71 +98,23 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_rules = n_rules
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.head = head
-        self.head_size = head_size
-        self.learning_rate = learning_rate
-        self.l2_regularization = l2_regularization
-        self.l1_regularization = l1_regularization
-        self.step = step
-        self.max_conditions = max_conditions
-        self.min_coverage = min_coverage
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.bootstrap = bootstrap
-        self.normalize_outputs = normalize_outputs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RuleRegressor:
-        """Learn the rules.
-
-        Parameters
-        ----------
-        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
-            NaN and None are missing values.
-        y : array-like, frame or sparse matrix of shape (n,) or (n, d)
-            NaN is a target that was not observed.
-        sample_weight : array-like of shape (n,) or (n, d), optional
-
-        Returns
-        -------
-        RuleRegressor
-            Itself.
-        """
-        data = self._read_features(X)
-        targets = read_numbers(y, data.n_rows, estimator_name=type(self).__name__)
-        self._warn_unobserved(targets, "They are predicted as 0.")
-        weights = self._read_weights(sample_weight, targets)
+    def _train(self, data: TrainingData) -> FittedRules:
+        targets = data.targets
         values = targets.dense_values()
         centre, unit = _standard_units(
-            values, targets.observed, weights, bool(self.normalize_outputs)
+            values, targets.observed, targets.weights, bool(self.normalize_outputs)
         )
-        settings = replace(self._settings(data.shape), start=self._boosting_loss())
-        rules = self._learn(data, targets, (values - centre) / unit, weights, settings)
-        self._centre, self._unit = centre, unit
-        self._rules = _in_units(rules, centre, unit)
-        self._remember(data.schema, targets.schema)
-        return self
+        settings = replace(self._settings(data.encoded.shape), starts_at_baseline=True)
+        values = (values - centre) / unit
+        size = float(max(values.max(), -values.min()))
+        rules, losses = self._learn(data, values, settings, size)
+        rules = _in_units(rules, centre, unit)
+        return FittedRules(data.schema, targets.schema, rules, losses, centre=centre, unit=unit)
 
-    def _loss(self) -> RuleLoss:
-        name = str(rule_loss_name(self.loss))
-        return Huber(self._delta()) if name == "huber" else NUMBER_LOSSES[name]()
-
-    def _boosting_loss(self) -> losses.Loss:
-        """Give the same loss as boosting has it, which knows its best constant."""
-        name = str(rule_loss_name(self.loss))
-        return losses.Huber(self._delta()) if name == "huber" else losses.resolve(name)
-
-    def _delta(self) -> float:
-        return float(getattr(self.loss, "delta", self.huber_delta))
+    def _loss(self) -> Loss:
+        return Huber(float(self.huber_delta)) if self.loss == "huber" else resolve(self.loss)
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.
@@ -199,36 +149,28 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
             return scores[:, 0]
         return sparse.csr_array(scores) if self._targets.is_sparse else scores
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         targets = read_numbers(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
-        return RuleTargets(self._unit_scores(targets.dense_values()), targets.observed)
+        values = self._unit_scores(targets.dense_values())
+        return LossTargets(values, targets.observed, targets.schema.channel_offsets)
+
+    @property
+    def _units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        centre, unit = self._fitted.centre, self._fitted.unit
+        assert centre is not None
+        assert unit is not None
+        return centre, unit
 
     def _unit_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((scores - self._centre) / self._unit)
+        centre, unit = self._units
+        return np.asarray((scores - centre) / unit)
 
     def _unit_rules(self) -> NDArray[np.float64]:
         heads = self._rules.heads()
-        heads[0] -= self._centre
-        return np.asarray(heads / self._unit)
-
-    # Model files -------------------------------------------------------------------------------
-
-    def _to_file(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, metadata = super()._to_file()
-        return arrays | {"centre": self._centre, "unit": self._unit}, metadata
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
-        estimator = super()._from_file(arrays, metadata)
-        for name in ("centre", "unit"):
-            array = expect_array(arrays, name, np.float64, 1)
-            if array.size != estimator._rules.n_channels or not np.isfinite(array).all():
-                raise ValueError(f"Expected the {name} of every output.")
-            setattr(estimator, f"_{name}", array)
-        if estimator._unit.min() <= 0:
-            raise ValueError("Expected units of outputs above 0.")
-        return estimator
+        centre, unit = self._units
+        heads[0] -= centre
+        return np.asarray(heads / unit)
 
 
 def _standard_units(

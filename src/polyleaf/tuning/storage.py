@@ -17,13 +17,29 @@ from polyleaf import decoding, metrics
 from polyleaf._registry import ESTIMATORS
 from polyleaf.decoding import Decoder, LabelCalibrator
 from polyleaf.estimator.classifier import decoding_from_json, decoding_to_json
-from polyleaf.files.arrays import expect_array, expect_below, expect_offsets
+from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
 from polyleaf.files.parameters import parameter_to_json
 from polyleaf.tuning.tuned_decoder import TunedDecoder, is_of_metric
 
 Arrays = dict[str, NDArray[Any]]
 _PREFIX = "estimator."
 _PARAMETERS = ("metric", "decoding", "calibration", "cv", "random_state", "n_jobs")
+
+
+_ARRAYS = StoredArrays(
+    "Tuned decoders (arrays of the estimator inside begin with estimator.)",
+    {
+        "decoder_thresholds": StoredArray(np.float64, "1 or n_labels", "Tuned thresholds."),
+        "decoder_indptr": StoredArray(np.int64, "n_sets + 1", "Known label sets, by rows."),
+        "decoder_indices": StoredArray(np.int64, "n_entries", "Labels of these sets."),
+        "calibrator_slopes": StoredArray(np.float64, "n_labels", "Slopes of sigmoids."),
+        "calibrator_intercepts": StoredArray(np.float64, "n_labels", "Intercepts of sigmoids."),
+        "calibrator_labels": StoredArray(np.int64, "n_isotonic", "Labels with a step function."),
+        "calibrator_offsets": StoredArray(np.int64, "n_isotonic + 1", "First step of each."),
+        "calibrator_x": StoredArray(np.float64, "n_steps", "Where steps begin."),
+        "calibrator_y": StoredArray(np.float64, "n_steps", "Their heights."),
+    },
+)
 
 
 def tuned_to_file(tuned: TunedDecoder) -> tuple[Arrays, dict[str, Any]]:
@@ -163,8 +179,8 @@ def _decoder_from_file(arrays: Arrays, stored: Any, n_labels: int) -> Decoder:
     elif isinstance(decoder, decoding.LabelThresholds):
         decoder.thresholds_ = _numbers(arrays, "decoder_thresholds", n_labels)
     elif isinstance(decoder, decoding.KnownLabelSet):
-        indptr = expect_array(arrays, "decoder_indptr", np.int64, 1)
-        indices = expect_array(arrays, "decoder_indices", np.int64, 1)
+        indptr = _ARRAYS.read(arrays, "decoder_indptr")
+        indices = _ARRAYS.read(arrays, "decoder_indices")
         present = np.ones(indices.size, np.bool_)
         shape = (max(indptr.size - 1, 1), n_labels)
         sets = sparse.csr_array((present, indices, indptr), shape=shape)
@@ -197,8 +213,8 @@ def _calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCa
     calibrator._check_params()
     calibrator.slopes_ = _numbers(arrays, "calibrator_slopes", n_labels)
     calibrator.intercepts_ = _numbers(arrays, "calibrator_intercepts", n_labels)
-    labels = expect_array(arrays, "calibrator_labels", np.int64, 1)
-    offsets = expect_array(arrays, "calibrator_offsets", np.int64, 1)
+    labels = _ARRAYS.read(arrays, "calibrator_labels")
+    offsets = _ARRAYS.read(arrays, "calibrator_offsets")
     expect_below(labels, n_labels, "calibrator_labels")
     n_steps = arrays["calibrator_x"].size
     expect_offsets(offsets, labels.size, n_steps, "calibrator_offsets", least=1)
@@ -216,7 +232,7 @@ def _calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCa
 
 
 def _numbers(arrays: Arrays, name: str, size: int) -> NDArray[np.float64]:
-    array = expect_array(arrays, name, np.float64, 1)
+    array = _ARRAYS.read(arrays, name)
     if array.size != size or not np.isfinite(array).all():
         raise ValueError(f"Expected {size} finite numbers as {name}; got {array.size} numbers.")
     return array
