@@ -111,11 +111,14 @@ def test_the_same_model_makes_the_same_file(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda version, digest, text: f"2 {digest} {text}", "version '2'; this release of"),
+        (
+            lambda version, digest, text: f"2 {digest} {text}",
+            "newer release of polyleaf: it has format 2",
+        ),
         (lambda version, digest, text: f"{version} 0 {text}", "digest"),
         (lambda version, digest, text: f"{version} {digest} {{}}", "digest"),
         (lambda version, digest, text: f"{version} {digest}", "digest"),
-        (lambda version, digest, text: "", "version ''"),
+        (lambda version, digest, text: "", "it has the format ''"),
     ],
 )
 def test_headers_of_another_version_or_content_are_refused_with_a_reason(path, change, message):

@@ -49,7 +49,7 @@ def test_the_training_loss_of_numbers_falls_with_every_rule(loss, learning_rate)
     Y = np.column_stack([X[:, 0] * 10, X[:, 1] ** 2]) + rng.standard_t(2, size=(150, 2))
     model = RuleRegressor(n_rules=40, loss=loss, learning_rate=learning_rate, random_state=0)
     model.fit(X, Y)
-    losses = training_losses(model, X, (Y - model._centre) / model._unit)
+    losses = training_losses(model, X, (Y - model._fitted.centre) / model._fitted.unit)
     assert np.all(np.diff(losses) <= (1e-9 if loss == "squared_error" else 1e-3))
     assert losses[-1] < 0.8 * losses[0]
 

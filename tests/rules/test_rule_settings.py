@@ -231,7 +231,7 @@ def test_guarded_steps_never_raise_the_loss_however_far_they_would_go(
         Y = np.column_stack([X[:, 0] * 10, X[:, 1] ** 2])
     model = cls(n_rules=30, loss=loss, learning_rate=1.0, step="guarded", random_state=0)
     model.fit(X, Y)
-    values = Y if cls is RuleClassifier else (Y - model._centre) / model._unit
+    values = Y if cls is RuleClassifier else (Y - model._fitted.centre) / model._fitted.unit
     losses = staged_losses(model, X, values)
     assert np.all(np.diff(losses) <= 1e-9)
     assert losses[-1] < 0.9 * losses[0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,6 @@ def _chain(n_leaves: int) -> Trees:
 def test_a_tree_may_be_deeper_than_python_recurses():
     n_leaves = 2 * sys.getrecursionlimit()
     tree = TreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
-    tree._trees = _chain(n_leaves)
+    tree._fitted = replace(tree._fitted, trees=_chain(n_leaves))
     assert tree_text(tree, show_missing=False).count("\n") == 2 * (n_leaves - 1) + 1
     assert len(place_tree(TreeReader(tree), None, 1).ends) == n_leaves

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from polyleaf.boosting.booster import BoostingSettings
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.checks import memory
+from polyleaf.checks.warning import warn_user
 from polyleaf.data import FeatureSchema, Targets, TrainingData
 from polyleaf.losses import Loss
 
@@ -152,11 +152,9 @@ def _check_weak_models(estimator: Any, features: FeatureSchema) -> None:
     if estimator.monotonic_cst is not None:
         raise ValueError("monotonic_cst is for trees; got an estimator.")
     if features.is_categorical.any() and not isinstance(estimator.estimator, Pipeline):
-        warnings.warn(
+        warn_user(
             f"{type(estimator.estimator).__name__} sees categories as their codes 0, 1, ...: put "
             "a scikit-learn pipeline with an encoder there, or boost trees.",
-            UserWarning,
-            stacklevel=6,
         )
 
 

@@ -5,7 +5,6 @@ The model is f(x) = f_0 + sum_m rho_m g_m(x), g_m a regressor of scikit-learn.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
 from polyleaf.boosting.leaves import gradient_channels
+from polyleaf.checks.warning import warn_user
 
 if TYPE_CHECKING:
     from polyleaf.boosting.state import Units
@@ -131,11 +131,9 @@ class ModelBooster(Booster):
         super().__init__(data, settings, entropy, n_threads, units)
         self.estimator = estimator
         if data.weights is not None and weight_parameter(estimator) is None:
-            warnings.warn(
+            warn_user(
                 f"{type(estimator).__name__} takes no sample_weight: it is fitted as if all rows "
                 "counted alike, and weights only enter how far its predictions are followed.",
-                UserWarning,
-                stacklevel=6,
             )
 
     def grow(self, t: int) -> FittedRound:  # type: ignore[override]

@@ -37,7 +37,8 @@ def fit_named(model: Any, dataset: Dataset) -> Any:
     X = named(dataset.X, dataset.feature_names)
     model.fit(X, named(dataset.Y, dataset.output_names))
     if model._targets.output_names is None:
-        model._targets = replace(model._targets, output_names=tuple(dataset.output_names))
+        schema = replace(model._targets, output_names=tuple(dataset.output_names))
+        model._fitted = replace(model._fitted, targets=schema)
     return model
 
 

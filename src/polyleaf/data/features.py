@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.spelling import did_you_mean
+from polyleaf.checks.warning import warn_user
 from polyleaf.data.categories import (
     categories_from_json,
     categories_to_json,
@@ -430,12 +430,12 @@ def check_names(
         return
     if fitted is None:
         message = f"X has feature names, but {estimator_name} was fitted without feature names"
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warn_user(message)
         return
     if given is None:
         message = "X does not have valid feature names, but "
         message += f"{estimator_name} was fitted with feature names"
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warn_user(message)
         return
     message = "The feature names should match those that were passed during fit.\n"
     unseen = sorted(set(given) - set(fitted))

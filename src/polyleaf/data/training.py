@@ -6,7 +6,6 @@ multiply.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
+from polyleaf.checks.warning import warn_user
 from polyleaf.data.binning import BinnedData
 from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.read_targets import read_classes, read_numbers
@@ -370,12 +370,10 @@ def _warn_identifiers(data: BinnedData) -> None:
     for j in np.flatnonzero(2 * data.schema.n_categories > data.n_rows):
         names = data.schema.names
         column = f"Column {j}" if names is None else f"Column {names[j]!r}"
-        warnings.warn(
+        warn_user(
             f"{column} of X has {data.schema.n_categories[j]} categories in {data.n_rows} rows: "
             "such rows are memorised, which says nothing about new ones. Leave names and "
             "identifiers out of X, or merge categories.",
-            UserWarning,
-            stacklevel=6,
         )
 
 
@@ -394,8 +392,6 @@ def _warn_unobserved(targets: Targets, weights: NDArray[np.float64] | None, outc
     names = targets.schema.output_names
     shown = ", ".join(str(j) if names is None else repr(names[j]) for j in never[:5])
     more = f" and {never.size - 5} more" if never.size > 5 else ""
-    warnings.warn(
+    warn_user(
         f"Outputs without a single observed value: {shown}{more}. {outcome}",
-        UserWarning,
-        stacklevel=6,
     )

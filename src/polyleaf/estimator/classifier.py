@@ -20,6 +20,7 @@ from polyleaf.data import (
 )
 from polyleaf.decoding import Decoder
 from polyleaf.estimator.base import Estimator
+from polyleaf.files.described import complete_parameters
 from polyleaf.files.parameters import Stored, parameter_to_json
 
 if TYPE_CHECKING:
@@ -232,9 +233,7 @@ def decoding_from_json(stored: Any) -> Any:
     if name not in decoding.DECODERS or not isinstance(parameters, dict):
         raise ValueError(f"Expected a decoder; got {stored!r:.80}.")
     cls: Any = decoding.DECODERS[name]
-    if set(parameters) != set(cls().get_params(deep=False)):
-        raise ValueError(f"Expected the parameters of {cls.__name__}; got {sorted(parameters)}.")
-    return cls(**parameters)
+    return cls(**complete_parameters(cls(), parameters, f"A stored {name!r} decoder"))
 
 
 #: How model files hold it.

@@ -14,8 +14,8 @@ def read_description(
     Parameters
     ----------
     description : dict
-        With exactly the keys "name" and "params", a dict with exactly the parameters of that
-        class. Anything else is a ValueError.
+        With exactly the keys "name" and "params", a dict with the parameters of that class, as
+        `complete_parameters` takes it. Anything else is a ValueError.
     what : str
         What is described, for messages.
     class_named : callable
@@ -38,7 +38,7 @@ def read_description(
     >>> read_description({"name": "cut", "params": {}}, "rule", {"cut": Cut}.get)
     Traceback (most recent call last):
         ...
-    ValueError: A stored 'cut' rule must have exactly the parameters ['at']; got {}.
+    ValueError: A stored 'cut' rule must have the parameters ['at']; got {}.
     """
     if not isinstance(description, dict) or set(description) != {"name", "params"}:
         raise ValueError(
@@ -49,10 +49,44 @@ def read_description(
     if not isinstance(name, str):
         raise ValueError(f"A stored {what} must have a string as its name; got {name!r:.80}.")
     described = class_named(name)()
+    return described, complete_parameters(described, params, f"A stored {name!r} {what}")
+
+
+def complete_parameters(described: Any, params: Any, subject: str) -> dict[str, Any]:
+    """Check stored parameters, and add those that are younger than the file.
+
+    A class whose constructor got a parameter after format 1 names, in `_before`, the value that
+    it behaved like before: ``_before = {"decay": 0.0}``.
+
+    Parameters
+    ----------
+    described : object
+        Of the class, with its defaults.
+    params : dict
+        What the file holds, or anything else.
+    subject : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is unknown, or missing without a value from before.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> class Cut(BaseEstimator):
+    ...     _before = {"width": 0.0}
+    ...     def __init__(self, at=0.5, width=1.0):
+    ...         self.at, self.width = at, width
+    >>> complete_parameters(Cut(), {"at": 0.2}, "A cut")
+    {'at': 0.2, 'width': 0.0}
+    """
     expected = described.get_params(deep=False)
-    if not isinstance(params, dict) or set(params) != set(expected):
+    before: dict[str, Any] = getattr(described, "_before", {})
+    is_fine = isinstance(params, dict) and set(params) <= set(expected) <= {*params, *before}
+    if not is_fine:
         raise ValueError(
-            f"A stored {name!r} {what} must have exactly the parameters {sorted(expected)}; got "
-            f"{params!r:.80}."
+            f"{subject} must have the parameters {sorted(expected)}; got {params!r:.80}."
         )
-    return described, params
+    return {name: params.get(name, before.get(name)) for name in expected}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.warning import warn_user
 from polyleaf.trees.moments import row_blocks
 
 if TYPE_CHECKING:
@@ -149,12 +149,10 @@ def _squared_errors(
 def out_of_bag_score(forest: Any, default: Callable[..., float], truth: Any, guess: Any) -> float:
     """Score the rows that are given, by the forest's `oob_score` or as usual; NaN without any."""
     if not truth.shape[0]:
-        warnings.warn(
+        warn_user(
             f"oob_score_ of {type(forest).__name__} is NaN: a row is scored if trees that were "
             "not grown on it saw all of its outputs; there is none. Use more trees, or "
             "oob_score=False.",
-            UserWarning,
-            stacklevel=6,
         )
         return float("nan")
     score = forest.oob_score if callable(forest.oob_score) else default

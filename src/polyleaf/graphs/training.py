@@ -9,7 +9,6 @@ an offset, as Platt has it, would part the two.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from polyleaf import _core
+from polyleaf.checks.warning import warn_user
 from polyleaf.data import NumericData
 from polyleaf.estimator.running import in_threads, progress_bar
 from polyleaf.graphs.completion import ConsensusCompletion
@@ -232,12 +232,11 @@ def _train_members(
             completion.add(graph, solution.coefficients)
     if n_unfinished:
         left = max(gap / max(primal - gap, 1e-12 * primal) for _, gap, primal, _ in kept)
-        warnings.warn(
+        warn_user(
             f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
             f"{estimator.tol} in {estimator.max_iter} passes; the largest gap left is {left:.3g}. "
             "Raise max_iter or tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=6,  # the caller of fit
         )
     members = GraphMembers.collect(graphs, *zip(*kept))
     if completion is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.checks.warning import warn_user
 from polyleaf.data import BinnedFeatures
 from polyleaf.rules.model import MOST_DIGITS, RuleSet
 
@@ -41,11 +41,9 @@ def finish_rules(
         most = np.maximum.reduceat(np.abs(rules.score), rules.head_offsets[:-1])
         kept |= most > _LEAST_SHARE * size
     if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
-        warnings.warn(
+        warn_user(
             f"None of {rules.n_rules} rules found a condition, so that all rows get the same "
             "scores. Check whether X is constant, or min_coverage or l1_regularization too large.",
-            UserWarning,
-            stacklevel=4,
         )
     if not kept.all():
         rules = rules.take(np.flatnonzero(kept))

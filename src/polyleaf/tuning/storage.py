@@ -23,6 +23,8 @@ from polyleaf.tuning.tuned_decoder import TunedDecoder, is_of_metric
 
 Arrays = dict[str, NDArray[Any]]
 _PREFIX = "estimator."
+#: What parameters that are younger than format 1 were like before there were any.
+_BEFORE: dict[str, Any] = {}
 _PARAMETERS = ("metric", "decoding", "calibration", "cv", "random_state", "n_jobs")
 
 
@@ -114,8 +116,11 @@ def _parameters_to_json(tuned: TunedDecoder) -> dict[str, Any]:
 
 
 def _parameters_from_json(stored: Any) -> dict[str, Any]:
-    if not isinstance(stored, dict) or set(stored) != set(_PARAMETERS):
+    if not isinstance(stored, dict) or not (
+        set(stored) <= set(_PARAMETERS) <= {*stored, *_BEFORE}
+    ):
         raise ValueError(f"Expected the parameters {', '.join(_PARAMETERS)}; got {stored!r:.80}.")
+    stored = _BEFORE | stored
     rules = stored["decoding"]
     restored = [decoding_from_json(r) for r in (rules if isinstance(rules, list) else [rules])]
     for rule in restored:
