@@ -113,7 +113,7 @@ def test_the_same_model_makes_the_same_file(path):
     [
         (
             lambda version, digest, text: f"2 {digest} {text}",
-            "newer release of polyleaf: it has format 2",
+            "it has format 2, and",
         ),
         (lambda version, digest, text: f"{version} 0 {text}", "digest"),
         (lambda version, digest, text: f"{version} {digest} {{}}", "digest"),

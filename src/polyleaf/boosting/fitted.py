@@ -62,6 +62,15 @@ class RawReader:
 _ARRAYS = StoredArrays(
     "Boosting",
     {
+        "output_shift": StoredArray(np.float64, "n_channels", "A number is shift + scale * raw."),
+        "output_scale": StoredArray(np.float64, "n_channels", "See output_shift."),
+        "history_train_loss": StoredArray(np.float64, "n_rounds", "Mean loss after each round."),
+        "history_validation_loss": StoredArray(
+            np.float64, "n_rounds", "That of validation rows, if there were some."
+        ),
+        "history_validation_score": StoredArray(
+            np.float64, "n_rounds", "Their score, if there was an eval_metric."
+        ),
         "output_moves": StoredArray(
             np.float32,
             "n_channels, n_some_rows",

@@ -120,7 +120,7 @@ def _parameters_from_json(stored: Any) -> dict[str, Any]:
         set(stored) <= set(_PARAMETERS) <= {*stored, *_BEFORE}
     ):
         raise ValueError(f"Expected the parameters {', '.join(_PARAMETERS)}; got {stored!r:.80}.")
-    stored = _BEFORE | stored
+    stored = {**_BEFORE, **stored}
     rules = stored["decoding"]
     restored = [decoding_from_json(r) for r in (rules if isinstance(rules, list) else [rules])]
     for rule in restored:
@@ -134,7 +134,7 @@ def _parameters_from_json(stored: Any) -> dict[str, Any]:
         is_none = stored[name] is None and name != "cv"
         if not is_none and type(stored[name]) is not int:
             raise ValueError(f"Expected an integer as {name}; got {stored[name]!r:.60}.")
-    return stored | {"decoding": restored if isinstance(rules, list) else restored[0]}
+    return {**stored, "decoding": restored if isinstance(rules, list) else restored[0]}
 
 
 def _without_score(decoder: Decoder) -> Decoder:
