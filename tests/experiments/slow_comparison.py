@@ -36,7 +36,7 @@ def result_of(folder, **options):
     folder = Path(folder)
     waiting = Method("Waiting", lambda problem, random_state: clone(Waiting(str(folder))))
     path = folder / "results.jsonl"
-    return compare(DATA, ["Mean", waiting], ["r2"], cv=2, path=path, **options)
+    return compare(DATA, methods=["Mean", waiting], metrics=["r2"], cv=2, path=path, **options)
 
 
 if __name__ == "__main__":

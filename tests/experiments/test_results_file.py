@@ -25,7 +25,7 @@ SCRIPT = Path(slow_comparison.__file__)
 
 def compared(path, data=REGRESSION, **options):
     metrics = ["r2"] if data is REGRESSION else ["hamming_loss"]
-    return compare(data, ["Mean", "Tree"], metrics, cv=2, path=path, **options)
+    return compare(data, methods=["Mean", "Tree"], metrics=metrics, cv=2, path=path, **options)
 
 
 def without_times(result):
@@ -284,7 +284,7 @@ def test_a_file_that_is_removed_meanwhile_is_written_again(tmp_path):
         return 0.5
 
     metric = replace(METRICS["r2"], name="own", function=removing, from_training={})
-    result = compare(REGRESSION, ["Mean"], [metric], cv=2, path=path)
+    result = compare(REGRESSION, methods=["Mean"], metrics=[metric], cv=2, path=path)
     assert len(result.rows) == 2
     assert len(path.read_text().splitlines()) == 1 + 2
 
@@ -299,7 +299,7 @@ def test_a_file_that_is_replaced_meanwhile_is_not_touched(tmp_path):
 
     metric = replace(METRICS["r2"], name="own", function=replacing, from_training={})
     with pytest.raises(ResultsFileError, match="was replaced by another file"):
-        compare(REGRESSION, ["Mean"], [metric], cv=2, path=path)
+        compare(REGRESSION, methods=["Mean"], metrics=[metric], cv=2, path=path)
     assert path.read_text() == "other\n"
 
 
