@@ -52,12 +52,12 @@ def test_the_best_settings_are_a_configuration_of_compare(result):
         "max_depth": 6,
         "min_samples_leaf": 2,
     }
-    again = compare(X, methods=Y, methods=[best["numbers"]], metrics=["r2"], cv=2)
+    again = compare(X, Y, methods=[best["numbers"]], metrics=["r2"], cv=2)
     assert again.best_settings == {"data": best["numbers"]}
 
 
 def test_the_settings_of_most_folds_are_taken():
-    result = compare(X, methods=Y, methods=["Tree"], metrics=["r2"], cv=3)
+    result = compare(X, Y, methods=["Tree"], metrics=["r2"], cv=3)
     for row, leaf in zip(result.rows, (5, 20, 20)):
         row["settings"] = {"min_samples_leaf": leaf}
     assert result.best_settings["data"]["min_samples_leaf"] == 20
@@ -71,7 +71,7 @@ def test_settings_that_are_no_numbers_come_back_as_they_were():
     space = {"projection": (wide, projections.Identity())}
     method = Method("T", lambda problem, seed: TreeRegressor(random_state=seed), ("regression",),
                     space)  # fmt: skip
-    result = compare(X, methods=Y, methods=[method], metrics=["r2"], cv=2)
+    result = compare(X, Y, methods=[method], metrics=["r2"], cv=2)
     assert result.best_settings["data"]["projection"] in space["projection"]
     [choice] = choices(result, result.problems[0], METRICS["r2"])
     assert described(choice, 0)["estimator"] is None  # JSON cannot hold it
@@ -88,9 +88,7 @@ def test_a_choice_is_described_by_its_estimator(result):
 
 
 def test_methods_of_anyone_can_be_the_best():
-    result = compare(
-        X, methods=X[:, :2] * 3.0, methods={"mine": Ridge(1e-6), "Tree": "Tree"}, cv=2
-    )
+    result = compare(X, X[:, :2] * 3.0, methods={"mine": Ridge(1e-6), "Tree": "Tree"}, cv=2)
     model = result.best_estimator()
     assert isinstance(model, Ridge)
     np.testing.assert_allclose(model.predict(X), X[:, :2] * 3.0, atol=1e-4)

@@ -392,8 +392,8 @@ def test_wrong_options_are_refused(options, message):
 def test_features_and_outputs_may_be_two_arguments():
     X, Y = REGRESSION
     options = {"methods": ["Tree"], "metrics": ["r2"], "cv": 2}
-    pair, two = compare((X, Y), **options), compare(X, methods=Y, **options)
-    lists = compare(X.tolist(), methods=Y.tolist(), **options)
+    pair, two = compare((X, Y), **options), compare(X, Y, **options)
+    lists = compare(X.tolist(), Y.tolist(), **options)
     assert scores_of(pair) == scores_of(two) == scores_of(lists)
 
 
