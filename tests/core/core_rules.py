@@ -7,7 +7,8 @@ from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.data import bin_features
-from polyleaf.rules.loss_base import PackedStatistics, Statistics
+from polyleaf.losses import Quadratic
+from polyleaf.rules.statistics import PackedStatistics
 
 
 def columns_of(X, is_categorical=None, max_bins=255):
@@ -44,7 +45,7 @@ def logistic_statistics(rng, n, k, coupled):
 
 def packed(statistics, is_logistic=False):
     """What the core is given: padded lines, the number of outputs, and the coupling."""
-    known = PackedStatistics.of(Statistics(*statistics), is_logistic)
+    known = PackedStatistics.of(Quadratic(*statistics), is_logistic)
     return known.values, known.n_channels, known.coupling
 
 

@@ -64,8 +64,34 @@ def test_hubers_loss_brings_its_own_delta(numbers):
 
 @pytest.mark.parametrize("loss", [losses.Quantile(), losses.Softmax(), losses.Huber(), 3, None])
 def test_losses_that_rules_of_labels_do_not_have_are_refused(labels, loss):
-    with pytest.raises(ValueError, match=r"one of 'logistic', .* instance of .* Logistic"):
+    with pytest.raises(ValueError, match=r"one of .*'logistic', .* instance of .* Logistic"):
         RuleClassifier(loss=loss).fit(*labels)
+
+
+def test_a_loss_of_ones_own_is_minimised_if_it_says_so(numbers, labels):
+    class Scaled(losses.SquaredError):
+        def losses(self, targets, raw):
+            return 4 * super().losses(targets, raw)
+
+        def gradient(self, targets, raw):
+            return 4 * super().gradient(targets, raw)
+
+        def curvature(self, targets, raw):
+            return 4 * super().curvature(targets, raw)
+
+    X, Y = numbers
+    plain = RuleRegressor(n_rules=20, l2_regularization=1.0, random_state=0).fit(X, Y)
+    scaled = RuleRegressor(n_rules=20, l2_regularization=4.0, loss=Scaled(), random_state=0)
+    assert same_rules(scaled.fit(X, Y), plain)
+    assert not same_rules(scaled.set_params(l2_regularization=1.0).fit(X, Y), plain)
+    with pytest.raises(ValueError, match="loss of RuleClassifier must be"):
+        RuleClassifier(loss=Scaled()).fit(*labels)
+
+    class Undeclared(Scaled):
+        learners = frozenset({"boosting"})
+
+    with pytest.raises(ValueError, match="loss of RuleRegressor must be"):
+        RuleRegressor(loss=Undeclared()).fit(X, Y)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "examplewise_logistic"])

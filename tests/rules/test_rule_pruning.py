@@ -5,12 +5,12 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 
 import polyleaf
 from polyleaf import RuleClassifier, RuleRegressor
 from polyleaf.datasets import make_multilabel
-from polyleaf.rules.loss_base import RuleTargets
-from polyleaf.rules.losses import LABEL_LOSSES, NUMBER_LOSSES
+from polyleaf.losses import LossTargets
 from polyleaf.rules.pruning import greedy_subset
 
 
@@ -120,12 +120,11 @@ def test_pruning_takes_the_rule_that_lowers_the_loss_most_each_time(data, model,
 def test_promises_leave_out_no_rule_that_is_best(name, n_heads):
     rng = np.random.default_rng(n_heads)
     n_rows, n_rules, n_outputs = 120, 40, 6
-    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]()
+    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]
     values = rng.normal(size=(n_rows, n_outputs))
-    labels = np.where(values > 0, 1, -1).astype(np.int8)
-    targets = RuleTargets(
-        labels if name in LABEL_LOSSES else values, rng.random(values.shape) < 0.9
-    )
+    if name in LABEL_LOSSES:
+        values = values > 0
+    targets = LossTargets.of(values, rng.random(values.shape) < 0.9)
     covers = rng.random((n_rows, n_rules)) < 0.4
     heads = 0.15 * rng.normal(size=(n_rules, n_outputs))
     for head in heads[1:]:
@@ -147,25 +146,25 @@ def test_promises_leave_out_no_rule_that_is_best(name, n_heads):
     ("name", "values", "heads"),
     [
         ("absolute_error", [*[-5e-4] * 10, 1.0], [0.0, -5e-4, 4e-3]),
-        ("examplewise_squared_error", [*[1] * 10, -1], [1 - 5e-4, 5e-4, -4e-3]),
-        ("examplewise_squared_hinge", [*[1] * 10, -1], [1 - 5e-4, 5e-4, -4e-3]),
+        ("examplewise_squared_error", [*[1] * 10, 0], [1 - 5e-4, 5e-4, -4e-3]),
+        ("examplewise_squared_hinge", [*[1] * 10, 0], [1 - 5e-4, 5e-4, -4e-3]),
     ],
 )
 def test_promises_are_not_smoothed_next_to_zero(name, values, heads):
-    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]()
+    loss = (NUMBER_LOSSES | LABEL_LOSSES)[name]
     covers = np.zeros((11, 3), dtype=bool)
     covers[:, 0] = covers[:10, 1] = covers[10, 2] = True
-    targets = RuleTargets(np.array(values)[:, None])
+    targets = LossTargets.of(np.array(values)[:, None])
     assert greedy_subset(np.array(heads)[:, None], covers, targets, loss, 2, 0.0)[0] == [0, 1]
 
 
 def test_pruning_holds_two_bytes_for_each_row_and_rule():
     rng = np.random.default_rng(0)
     covers = rng.random((4000, 300)) < 0.5  # the first byte
-    targets = RuleTargets(rng.choice([-1, 1], size=(4000, 2)).astype(np.int8))
+    targets = LossTargets.of(rng.integers(2, size=(4000, 2)))
     heads = 0.1 * rng.normal(size=(300, 2))
     tracemalloc.start()
-    greedy_subset(heads, covers, targets, LABEL_LOSSES["logistic"](), 2, 0.0)
+    greedy_subset(heads, covers, targets, LABEL_LOSSES["logistic"], 2, 0.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * covers.nbytes

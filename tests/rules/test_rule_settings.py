@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 
 from polyleaf import RuleClassifier, RuleRegressor
 from polyleaf.datasets import make_multilabel
+from polyleaf.losses import LossTargets
 from polyleaf.rules.learner import RuleLearner
-from polyleaf.rules.loss_base import RuleTargets
-from polyleaf.rules.losses import LABEL_LOSSES, NUMBER_LOSSES
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def staged_losses(model, X, values):
     """Loss of the training rows after every rule, in the unit that was minimised."""
     heads, covers = model._unit_rules(), model.covers(X)
     scores = np.cumsum(covers[:, :, None] * heads, axis=1)
-    targets = RuleTargets(values)
+    targets = LossTargets.of(values)
     return np.array([model._loss().value(targets, scores[:, t]) for t in range(len(heads))])
 
 
@@ -35,7 +35,7 @@ def bodies(model):
 def test_lengths_of_errors_do_not_diverge_without_a_penalty(loss, l2):
     X, Y = make_multilabel(n_samples=150, n_labels=4, random_state=0)
     model = RuleClassifier(n_rules=100, loss=loss, l2_regularization=l2, random_state=0)
-    losses = staged_losses(model.fit(X, Y), X, 2.0 * Y - 1)
+    losses = staged_losses(model.fit(X, Y), X, Y)
     assert np.abs(model.decision_function(X)).max() < 5
     assert losses[-1] < 0.6 * losses[0]
     if loss == "examplewise_squared_error":
@@ -48,7 +48,7 @@ def test_every_step_of_the_length_of_errors_lowers_it_without_shrinkage(labels):
         n_rules=60, loss="examplewise_squared_error", learning_rate=1.0, l2_regularization=0.0,
         random_state=0,
     ).fit(X, Y)  # fmt: skip
-    assert np.all(np.diff(staged_losses(model, X, 2.0 * Y - 1)) <= 1e-9)
+    assert np.all(np.diff(staged_losses(model, X, Y)) <= 1e-9)
 
 
 # Heads, coverage, support ----------------------------------------------------------------------
@@ -187,11 +187,11 @@ def test_binning_labels_changes_the_search_and_not_the_heads():
     exact, binned = (RuleClassifier(label_bins=b, **kwargs).fit(X, Y) for b in (None, 1))
     assert bodies(exact) != bodies(binned)
     assert np.allclose(exact._rules.rule(0).score, binned._rules.rule(0).score)
-    loss, targets = binned._loss(), RuleTargets(2.0 * Y - 1)
+    loss, targets = binned._loss(), LossTargets.of(Y)
     scores = np.broadcast_to(binned._rules.rule(0).score, Y.shape)
     rule = binned._rules.rule(1)
     covered = binned.covers(X)[:, 1]
-    gradient, diagonal, coupling = loss.statistics(targets, scores)
+    gradient, diagonal, coupling = loss.quadratic(targets, scores)
     g = gradient[covered]
     hessian = np.diag(diagonal[covered].sum(axis=0)) - (coupling[covered, None] * g).T @ g
     expected = -0.3 * np.linalg.solve(hessian + np.eye(12), g.sum(axis=0))
@@ -231,7 +231,7 @@ def test_guarded_steps_never_raise_the_loss_however_far_they_would_go(
         Y = np.column_stack([X[:, 0] * 10, X[:, 1] ** 2])
     model = cls(n_rules=30, loss=loss, learning_rate=1.0, step="guarded", random_state=0)
     model.fit(X, Y)
-    values = 2.0 * Y - 1 if cls is RuleClassifier else (Y - model._centre) / model._unit
+    values = Y if cls is RuleClassifier else (Y - model._centre) / model._unit
     losses = staged_losses(model, X, values)
     assert np.all(np.diff(losses) <= 1e-9)
     assert losses[-1] < 0.9 * losses[0]
@@ -262,8 +262,9 @@ def test_masked_numbers_are_not_read(loss, monkeypatch):
     own = RuleLearner.__init__
 
     def with_noise(self, binned, targets, *others):
-        values = np.where(targets.observed, targets.values, 1e3)
-        own(self, binned, RuleTargets(values, targets.observed, targets.weights), *others)
+        values = np.where(targets.weights, targets.values, 1e3)
+        noisy = LossTargets(values, targets.weights, targets.channel_offsets)
+        own(self, binned, noisy, *others)
 
     monkeypatch.setattr(RuleLearner, "__init__", with_noise)
     assert np.array_equal(model.fit(X, np.where(hidden, np.nan, Y)).predict(X), plain)
@@ -272,7 +273,7 @@ def test_masked_numbers_are_not_read(loss, monkeypatch):
 def test_an_example_wise_fit_of_500_labels():
     X, Y = make_multilabel(n_samples=150, n_labels=500, random_state=0)
     model = RuleClassifier(n_rules=4, loss="examplewise_logistic", random_state=0).fit(X, Y)
-    losses = staged_losses(model, X, 2.0 * Y - 1)
+    losses = staged_losses(model, X, Y)
     assert np.all(np.diff(losses) < 0)
     assert model.predict(X).shape == (150, 500)
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from polyleaf.boosting.loop import BoostingProgress
 from polyleaf.checks.memory import check_memory
 from polyleaf.data import FeatureSchema, Targets
-from polyleaf.losses import Loss, Quantile, SquaredError
+from polyleaf.losses import Loss
 
 #: Raw predictions beyond this many bytes are kept in factored form where that is possible.
 LARGEST_RAW_BYTES = 2**31
@@ -46,6 +46,11 @@ def check_combinations(
 ) -> None:
     """Raise a ValueError if parameters, loss and targets do not go together."""
     kind = targets.schema.kind
+    if "boosting" not in loss.learners:
+        raise ValueError(
+            f"loss={estimator.loss!r} is for {', '.join(sorted(loss.learners))}, not for "
+            "boosting. Use another loss."
+        )
     if kind not in loss.tasks:
         raise ValueError(
             f"loss={estimator.loss!r} is for {', '.join(sorted(loss.tasks))} targets; y is "
@@ -73,7 +78,7 @@ def check_combinations(
         )
     if estimator.estimator is not None:
         _check_weak_models(estimator, features)
-    is_several = isinstance(loss, Quantile) and loss.quantiles.size > 1
+    is_several = loss.n_values_per_output > 1
     if is_several and estimator.eval_metric is not None and not callable(estimator.eval_metric):
         raise ValueError(
             f"eval_metric={estimator.eval_metric!r} compares one prediction per output; {loss!r} "
@@ -86,7 +91,7 @@ def check_combinations(
 def is_factored(estimator: Any, loss: Loss, targets: Targets) -> bool:
     """Whether a model is boosted without raw predictions of all rows, because they are many."""
     is_possible = (
-        type(loss) is SquaredError
+        loss.is_squared_error
         and estimator.leaf_fit == "linear"
         and targets.schema.is_sparse
         and estimator.estimator is None
@@ -96,8 +101,8 @@ def is_factored(estimator: Any, loss: Loss, targets: Targets) -> bool:
 
 def raw_bytes(loss: Loss, targets: Targets) -> int:
     """Count the bytes of raw predictions of all training rows."""
-    repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
-    return int(4 * targets.values.shape[0] * targets.schema.n_channels * repeats)
+    n_raw = targets.schema.n_channels * loss.n_values_per_output
+    return int(4 * targets.values.shape[0] * n_raw)
 
 
 def _check_memory(estimator: Any, loss: Loss, targets: Targets) -> None:

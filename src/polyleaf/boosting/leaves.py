@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from polyleaf.boosting.monotone import bounded_values
 from polyleaf.boosting.state import BoostingState, LeafRows
-from polyleaf.losses import SquaredError
 
 if TYPE_CHECKING:
     from polyleaf.boosting.booster import BoostingSettings
@@ -100,7 +99,7 @@ class LeafFitter:
         if settings.monotone is not None:
             weights = state.leaf_weights(leaves)
             values = bounded_values(structure, values, weights, settings.monotone)
-        if settings.leaf_values == "gradient" and type(settings.loss) is not SquaredError:
+        if settings.leaf_values == "gradient" and not settings.loss.is_squared_error:
             direction = values[everywhere.leaf_of_rows(state.gradient.shape[0])]
             factors = state.step(direction)
             if settings.monotone is not None:  # the other way round they would break the order
@@ -129,7 +128,7 @@ class LeafFitter:
     ) -> TreeMove:
         """Fit rho to a tree of one number per leaf (eq. 23, with the sum of squares below)."""
         numbers = self._leaf_numbers(state, channels, leaves)
-        if type(self.settings.loss) is SquaredError:
+        if self.settings.loss.is_squared_error:
             sums = state.sums(state.gradient, everywhere)
             squares = numbers**2 @ state.leaf_weights(everywhere)
             along = numbers @ sums

@@ -124,7 +124,7 @@ class BoostingPrediction(MultiOutputEstimator):
     def _from_file(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Any:
         model = BoostedTrees.from_arrays(arrays)
         loss = losses.from_json(metadata["fitted_loss"])
-        repeats = loss.quantiles.size if isinstance(loss, losses.Quantile) else 1
+        repeats = loss.n_values_per_output
         if model.n_channels % repeats:
             raise ValueError(f"Expected {repeats} raw channels per target.")
         estimator = cls._from_metadata(

@@ -13,7 +13,6 @@ from polyleaf.boosting.checks import Callback
 from polyleaf.data import Targets, ingest_regression_targets
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.scores import ScoresNumbers
-from polyleaf.losses import Quantile
 
 
 @documented
@@ -138,8 +137,9 @@ class BoostingRegressor(ScoresNumbers, BoostingEstimator):
         """Predictions in the units of Y, of shape (n, d) or (n, d, n_quantiles)."""
         predicted = self._loss.predictions(raw, self._targets.channel_offsets)
         values = predicted * self._scale + self._shift
-        if isinstance(self._loss, Quantile) and np.ndim(self._loss.quantile):
-            values = values.reshape(len(values), self._targets.n_outputs, -1)
+        if self._loss.value_shape:
+            shape = self._targets.n_outputs, *self._loss.value_shape
+            values = values.reshape(len(values), *shape)
         return values
 
     def _shaped(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -353,11 +353,11 @@ def make_state(
         The rows that count.
     n_threads : int
     """
-    if type(loss) is SquaredError:
+    if loss.native_kernel == "squared_error":
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
         return SquaredState(LossTargets(rest, targets.weights, targets.channel_offsets), n_threads)
     everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
-    if type(loss) is Logistic:
+    if loss.native_kernel == "logistic":
         labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
         with_labels = LossTargets(labels, targets.weights, targets.channel_offsets)
         return LogisticState(with_labels, everywhere, rows, n_threads)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data.moments import channel_moments, row_blocks
-from polyleaf.losses import Loss, LossTargets, Quantile
+from polyleaf.losses import Loss, LossTargets
 
 if TYPE_CHECKING:
     from polyleaf.data import Targets
@@ -51,7 +51,7 @@ class Units:
                 scale = _scale(moments.std, normalize)
             else:
                 _check_size(data.targets)
-        repeats = loss.quantiles.size if isinstance(loss, Quantile) else 1
+        repeats = loss.n_values_per_output
         return cls(
             np.repeat(shift, repeats),
             np.repeat(scale, repeats),

@@ -1,9 +1,14 @@
-"""What boosting minimises: values, gradients, baselines and best steps of many outputs."""
+"""What boosting and rules minimise: values, gradients, baselines and steps of many outputs."""
 
-from polyleaf.losses._base import Loss
+from polyleaf.losses._base import Loss, Quadratic
 from polyleaf.losses._checks import check_finite, check_shapes
 from polyleaf.losses._classes import Softmax
-from polyleaf.losses._labels import ExamplewiseLogistic, Logistic
+from polyleaf.losses._examplewise import (
+    ExamplewiseLogistic,
+    ExamplewiseSquaredError,
+    ExamplewiseSquaredHinge,
+)
+from polyleaf.losses._labels import Logistic, MarginLoss, SquaredHinge
 from polyleaf.losses._quantile import AbsoluteError, Quantile
 from polyleaf.losses._registry import LOSSES, from_json, resolve, to_json
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
@@ -14,14 +19,19 @@ __all__ = [
     "LOSSES",
     "AbsoluteError",
     "ExamplewiseLogistic",
+    "ExamplewiseSquaredError",
+    "ExamplewiseSquaredHinge",
     "Huber",
     "Logistic",
     "Loss",
     "LossTargets",
+    "MarginLoss",
     "Poisson",
+    "Quadratic",
     "Quantile",
     "Softmax",
     "SquaredError",
+    "SquaredHinge",
     "check_finite",
     "check_shapes",
     "from_json",

@@ -1,20 +1,48 @@
-"""The seam between boosting and what it minimises."""
+"""The seam between boosting or rules and what they minimise."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polyleaf.losses._joint import joint_step
 from polyleaf.losses._solver import minimise_each
 from polyleaf.losses._targets import LossTargets
 
+if TYPE_CHECKING:
+    from polyleaf.losses._labels import MarginLoss
+
 #: Relative distance of the points between which a custom loss's curvature is measured.
 _DIFFERENCE = 1e-4
+
+#: The structures of second derivatives: see `Loss`.
+Hessian = Literal["none", "diagonal", "diagonal minus rank one"]
+
+
+class Quadratic(NamedTuple):
+    """What stands for a loss near the raw predictions of some rows.
+
+    Moving the raw predictions of a row by m changes its loss by about
+    g'm + m'(diag(d) - c g g')m / 2. So a Hessian that couples all outputs of a row takes one
+    number more than its diagonal, not K (K + 1) / 2.
+
+    Attributes
+    ----------
+    gradient, diagonal : ndarray of shape (n_rows, n_channels)
+        The g and d of every row.
+    coupling : ndarray of shape (n_rows,), or None
+        The c of every row; None if outputs are not coupled (c = 0).
+    """
+
+    gradient: NDArray[Any]
+    diagonal: NDArray[Any]
+    coupling: NDArray[Any] | None
 
 
 class Loss(BaseEstimator, ABC):
@@ -26,6 +54,10 @@ class Loss(BaseEstimator, ABC):
     each output; `value` is followed over the rounds; `predictions` turns raw predictions into
     what the user asked for.
 
+    The life of a loss in rules: `baseline` gives the default rule of numbers; every rule asks
+    for the `quadratic` that it minimises, and for `row_losses` if steps are guarded or rows held
+    out; `gradient` tells pruning which rules to try first. Rules of labels take the `margin_form`.
+
     A loss of your own that adds up over entries needs `losses` and `gradient`, in NumPy; the
     rest has general answers here. It is asked about some rows, but always about all outputs,
     unless it says by `treats_outputs_alike` that it can do with some of them.
@@ -35,10 +67,16 @@ class Loss(BaseEstimator, ABC):
     tasks : frozenset of str
         The kinds of targets it is for: "regression", "binary", "multilabel", "multiclass",
         "multiclass-multioutput".
+    learners : frozenset of str
+        The families that can minimise it: "boosting", "rules".
     decomposable : bool
         Whether it is a sum over outputs of functions of one raw prediction each.
     hessian : {"none", "diagonal", "diagonal minus rank one"}
-        Structure of a row's second derivatives.
+        Structure of a row's second derivatives, or of the bound that stands for them.
+    native_kernel : str or None
+        Name of the formulas that the core has of it: "squared_error", "logistic" or
+        "examplewise_logistic". A subclass may change the formulas, so that it has none unless it
+        declares one itself.
     is_equivariant : bool
         Whether shifting and scaling an output shifts and scales its best prediction, so that
         outputs may be standardised.
@@ -62,11 +100,32 @@ class Loss(BaseEstimator, ABC):
     """
 
     tasks: ClassVar[frozenset[str]] = frozenset({"regression"})
+    learners: ClassVar[frozenset[str]] = frozenset({"boosting"})
     decomposable: ClassVar[bool] = True
-    hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = "diagonal"
+    hessian: ClassVar[Hessian] = "diagonal"
+    native_kernel: ClassVar[str | None] = None
     is_equivariant: ClassVar[bool] = False
     treats_outputs_alike: ClassVar[bool] = False
     largest_move: ClassVar[float] = np.inf
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.native_kernel = cls.__dict__.get("native_kernel")
+
+    @property
+    def is_squared_error(self) -> bool:
+        """Whether it is (y - f)^2 / 2 of every entry, so that means of residuals are best."""
+        return self.native_kernel == "squared_error"
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """Shape of what is predicted for an output: () for a number, (3,) for three of them."""
+        return ()
+
+    @property
+    def n_values_per_output(self) -> int:
+        """Number of raw predictions for every channel of the targets."""
+        return math.prod(self.value_shape)
 
     @property
     def is_joint_over_outputs(self) -> bool:
@@ -113,6 +172,48 @@ class Loss(BaseEstimator, ABC):
         rise = self.gradient(targets, raw + width) - self.gradient(targets, raw - width)
         return np.asarray(rise / (2 * width))
 
+    def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
+        """Give what rules minimise in place of the loss near raw predictions, not weighted.
+
+        By default, gradient and curvature. A curvature that is 0 where the loss is not needs
+        another: a bound of the loss from above.
+
+        Parameters
+        ----------
+        targets : LossTargets
+        raw : ndarray of shape (n_rows, n_channels)
+        """
+        return Quadratic(self.gradient(targets, raw), self.curvature(targets, raw), None)
+
+    def sums_at_zero(self, targets: LossTargets) -> Quadratic | None:
+        """Sum the quadratics of all rows at raw predictions of 0, as one row; None: no short way.
+
+        Parameters
+        ----------
+        targets : LossTargets
+            Without weights.
+        """
+        return None
+
+    def margin_form(self) -> MarginLoss | None:
+        """Give the loss as one of the margins of labels; None if it is none of labels."""
+        return None
+
+    def row_losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+        """Sum the loss over the entries of every row, of shape (n_rows,).
+
+        Weights of entries count, weights of rows do not.
+
+        Parameters
+        ----------
+        targets : LossTargets
+        raw : ndarray of shape (n_rows, n_channels)
+        """
+        losses = self.losses(targets, raw)
+        if targets.weights is not None and targets.weights.ndim == 2:
+            losses = losses * targets.weights
+        return np.asarray(losses.sum(axis=1))
+
     def value(self, targets: LossTargets, raw: NDArray[Any]) -> float:
         """Sum the weighted loss over all entries.
 
@@ -152,6 +253,10 @@ class Loss(BaseEstimator, ABC):
     ) -> NDArray[np.float64]:
         """Find the factor of a direction that lowers the loss most, for every channel.
 
+        If channels depend on each other, any factors that lower the loss: one number for all
+        channels if each has a direction of its own; if they share one, Newton steps of the
+        channels one by one, times one number for all.
+
         Parameters
         ----------
         targets : LossTargets
@@ -162,6 +267,8 @@ class Loss(BaseEstimator, ABC):
         -------
         ndarray of shape (n_channels,), float64
         """
+        if not self.decomposable:
+            return joint_step(self, targets, raw, direction)
         largest = np.abs(direction).max(axis=0, initial=0.0)
         largest = np.broadcast_to(largest, (targets.n_channels,))
         bound = np.divide(

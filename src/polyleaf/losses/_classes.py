@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._joint import JointLoss
+from polyleaf.losses._base import Hessian, Loss
 from polyleaf.losses._targets import LossTargets
 
 
-class Softmax(JointLoss):
+class Softmax(Loss):
     """Minus the log-probability of the true class, summed over outputs.
 
     The probability of class k of an output is exp(f_k) / sum_j exp(f_j) over its classes.
@@ -27,9 +27,8 @@ class Softmax(JointLoss):
 
     treats_outputs_alike: ClassVar[bool] = True
     tasks: ClassVar[frozenset[str]] = frozenset({"multiclass", "multiclass-multioutput"})
-    hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = (
-        "diagonal minus rank one"
-    )
+    decomposable: ClassVar[bool] = False
+    hessian: ClassVar[Hessian] = "diagonal minus rank one"
     largest_move: ClassVar[float] = 8.0
 
     @property

@@ -1,34 +1,125 @@
-"""Losses of labels: each label for itself, or all labels of a row together (paper 002)."""
+"""Losses of labels by their margins, label by label.
+
+The margin of a label is m = (2 y - 1) f: positive where the sign of the raw prediction is right.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 
-from polyleaf.losses._base import Loss
-from polyleaf.losses._joint import JointLoss
+from polyleaf.losses._base import Loss, Quadratic
 from polyleaf.losses._targets import LossTargets
 
-#: Steps towards the baseline of the example-wise loss, and when they are as good as none.
-_MOST_STEPS, _SMALL_STEP = 200, 1e-9
+
+def margins(targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+    """Give f for a label 1 and -f for a label 0."""
+    return np.where(targets.values > 0, raw, -raw)
 
 
-def _sigmoid(raw: NDArray[Any]) -> NDArray[Any]:
+def wrong_signs(targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+    """Give -1 for a label 1 and 1 for a label 0: where raw predictions are not to go."""
+    one = raw.dtype.type(1)
+    return np.asarray(np.where(targets.values > 0, -one, one))
+
+
+def sigmoid(raw: NDArray[Any]) -> NDArray[Any]:
+    """Compute 1 / (1 + exp(-f)), in the precision of the raw predictions."""
     small = np.exp(-np.abs(raw))
     return np.asarray(np.where(raw >= 0, 1.0, small) / (1.0 + small))
 
 
-def _check_labels(targets: LossTargets, name: str) -> None:
-    if not np.all((targets.values == 0) | (targets.values == 1)):
-        raise ValueError(f"loss={name!r} needs labels, 0 or 1; got other numbers.")
+class MarginLoss(Loss):
+    """Base of losses of labels: `combine` of the sum over labels of the `costs` of their margins.
+
+    So it has a value for every label set that somebody may choose, and the signs of the raw
+    predictions are the best one.
+    """
+
+    tasks: ClassVar[frozenset[str]] = frozenset({"binary", "multilabel"})
+    learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
+    treats_outputs_alike: ClassVar[bool] = True
+
+    @abstractmethod
+    def costs(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute what labels cost by their margins; of any shape."""
+
+    def combine(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn sums of costs into losses of rows."""
+        return sums
+
+    @abstractmethod
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the probability of each label by its own raw prediction."""
+
+    def margin_form(self) -> MarginLoss:
+        """Give itself."""
+        return self
+
+    def check_targets(self, targets: LossTargets) -> None:
+        """Raise a ValueError if a target is neither 0 nor 1."""
+        if not np.all((targets.values == 0) | (targets.values == 1)):
+            raise ValueError(f"loss={self!r} needs labels, 0 or 1; got other numbers.")
+
+    def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+        """Compute the loss of every entry."""
+        return self.costs(margins(targets, raw))
+
+    def row_losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+        """Sum the costs of the labels of every row, by the weights of entries."""
+        costs = self.costs(margins(targets, raw))
+        if targets.weights is not None and targets.weights.ndim == 2:
+            costs = costs * targets.weights
+        return np.asarray(costs.sum(axis=1))
+
+    def predictions(
+        self, raw: NDArray[Any], channel_offsets: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Give the probabilities of label 1."""
+        return self.probabilities(np.asarray(raw, dtype=np.float64))
+
+    def decision_costs(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give what each label costs if it is as its score says, and if it is not."""
+        size = np.abs(scores)
+        return self.costs(size), self.costs(-size)
+
+    def set_losses(
+        self, scores: NDArray[np.float64], label_sets: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Compute the loss of each label set for each row.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_labels)
+        label_sets : ndarray of shape (n_sets, n_labels), bool
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_sets)
+        """
+        right, wrong = self.decision_costs(scores)
+        extra, says_yes = wrong - right, scores > 0
+        sets = label_sets.astype(np.float64)
+        # Only numbers that are not negative are added, so that small differences survive.
+        sums = (
+            np.where(says_yes, 0.0, extra) @ sets.T + np.where(says_yes, extra, 0.0) @ (1 - sets).T
+        )
+        return self.combine(sums + right.sum(axis=1, keepdims=True))
 
 
-class Logistic(Loss):
+class Logistic(MarginLoss):
     """log(1 + exp(-f)) for a label 1, log(1 + exp(f)) for a label 0, summed over labels.
 
     The probability of a label is 1 / (1 + exp(-f)).
+
+    Boosting asks in single precision, for which NumPy is quick; rules ask in double precision,
+    and SciPy's functions keep all digits where a label is nearly certain.
 
     Examples
     --------
@@ -39,13 +130,8 @@ class Logistic(Loss):
     array([-0.5, -0.5, -0.5,  0.5])
     """
 
-    treats_outputs_alike: ClassVar[bool] = True
-    tasks: ClassVar[frozenset[str]] = frozenset({"binary", "multilabel"})
+    native_kernel: ClassVar[str | None] = "logistic"
     largest_move: ClassVar[float] = 8.0
-
-    def check_targets(self, targets: LossTargets) -> None:
-        """Raise a ValueError if a target is neither 0 nor 1."""
-        _check_labels(targets, "logistic")
 
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute the loss of every entry."""
@@ -54,11 +140,11 @@ class Logistic(Loss):
 
     def gradient(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute p - y of every entry."""
-        return np.asarray(_sigmoid(raw) - targets.values)
+        return np.asarray(sigmoid(raw) - targets.values)
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute p (1 - p) of every entry."""
-        p = _sigmoid(raw)
+        p = sigmoid(raw)
         return np.asarray(p * (1.0 - p))
 
     def baseline(self, targets: LossTargets) -> NDArray[np.float64]:
@@ -74,108 +160,89 @@ class Logistic(Loss):
         self, raw: NDArray[Any], channel_offsets: NDArray[np.int32]
     ) -> NDArray[np.float64]:
         """Give the probabilities of label 1."""
-        return _sigmoid(np.asarray(raw, dtype=np.float64))
+        return sigmoid(np.asarray(raw, dtype=np.float64))
+
+    def costs(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute log(1 + exp(-m))."""
+        return np.asarray(-log_expit(margins))
+
+    def decision_costs(
+        self, scores: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give log(1 + exp(-|f|)) and log(1 + exp(|f|))."""
+        size = np.abs(scores)
+        right = self.costs(size)
+        return right, right + size
+
+    def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
+        """Compute -y s and s (1 - s), with y = -1 or 1 and s the chance of the other label."""
+        signs = wrong_signs(targets, raw)
+        share = expit(signs * raw)
+        return Quadratic(signs * share, share * (1.0 - share), None)
+
+    def sums_at_zero(self, targets: LossTargets) -> Quadratic:
+        """Sum -y / 2, with y = -1 or 1, and 1 / 4."""
+        n_rows, n_labels = targets.values.shape
+        surplus = 2 * targets.values.sum(axis=0, dtype=np.int64) - n_rows
+        return Quadratic(-0.5 * surplus[None], np.full((1, n_labels), 0.25 * n_rows), None)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give 1 / (1 + exp(-f))."""
+        return np.asarray(expit(scores))
 
 
-class ExamplewiseLogistic(JointLoss):
-    """log(1 + sum_k exp(-y_k f_k)) of a row, y_k = -1 or 1: a surrogate of the subset 0/1 loss.
+class SquaredHinge(MarginLoss):
+    """max(0, 1 - m)^2 / 2 of the margin m of each label: nothing where it is 1 or more.
 
-    With s_k = exp(-y_k f_k) / (1 + sum_j exp(-y_j f_j)), the gradient is -y_k s_k and the Hessian
-    diag(s) - g g', which never exceeds diag(s): Newton steps divide by s (paper 002, eq. 5).
-    A label that is not observed is left out of its row's sum.
+    The probability of a label is (1 + f) / 2, cut off at 0 and 1.
 
     Examples
     --------
-    >>> targets = LossTargets.of([[1.0, 0.0]])
-    >>> ExamplewiseLogistic().gradient(targets, np.zeros((1, 2))).round(3)
-    array([[-0.333,  0.333]])
+    >>> targets = LossTargets.of([[1.0], [1.0], [1.0], [0.0]])
+    >>> SquaredHinge().losses(targets, np.array([[2.0], [0.5], [-1.0], [-1.0]])).ravel()
+    array([0.   , 0.125, 2.   , 0.   ])
+    >>> SquaredHinge().baseline(targets)
+    array([0.5])
     """
 
-    tasks: ClassVar[frozenset[str]] = frozenset({"binary", "multilabel"})
-    hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = (
-        "diagonal minus rank one"
-    )
-    largest_move: ClassVar[float] = 8.0
-
-    def check_targets(self, targets: LossTargets) -> None:
-        """Raise a ValueError if a target is no label, or weights differ within a row."""
-        _check_labels(targets, "examplewise_logistic")
-        weights = targets.weights
-        if weights is None or weights.ndim == 1:
-            return
-        heaviest = weights.max(axis=1, keepdims=True)
-        if np.any((weights != heaviest) & (weights > 0)):
-            raise ValueError(
-                "loss='examplewise_logistic' compares whole rows: the observed labels of a row "
-                "must have one weight; got weights that differ. Give sample_weight of shape (n,) "
-                "and no class_weight, or use loss='logistic'."
-            )
-
-    def _terms(
-        self, targets: LossTargets, raw: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Signs y, exponents shifted by their largest (or 0), and those shifts (n_rows, 1)."""
-        signs = np.where(targets.values > 0.5, 1.0, -1.0).astype(raw.dtype)
-        exponents = -signs * raw
-        if targets.weights is not None and targets.weights.ndim == 2:
-            exponents = np.where(targets.weights > 0, exponents, -np.inf)
-        shift = np.maximum(exponents.max(axis=1, keepdims=True), 0.0)
-        return signs, exponents - shift, shift
-
-    def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Compute the loss of every row, of shape (n_rows, 1)."""
-        _, exponents, shift = self._terms(targets, raw)
-        total = np.exp(-shift) + np.exp(exponents).sum(axis=1, keepdims=True)
-        return np.asarray(shift + np.log(total))
-
-    def value(self, targets: LossTargets, raw: NDArray[Any]) -> float:
-        """Sum the weighted loss over all rows."""
-        total = 0.0
-        for rows, part in targets.blocks():
-            losses = self.losses(part, raw[rows])[:, 0]
-            weights = part.weights
-            if weights is not None:
-                losses = losses * (weights if weights.ndim == 1 else weights.max(axis=1))
-            total += float(losses.sum(dtype=np.float64))
-        return total
+    def costs(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute max(0, 1 - m)^2 / 2."""
+        return np.asarray(0.5 * np.maximum(1 - margins, 0.0) ** 2)
 
     def gradient(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Compute -y_k s_k of every entry; 0 where a label is not observed."""
-        signs, exponents, shift = self._terms(targets, raw)
-        terms = np.exp(exponents)
-        return np.asarray(-signs * terms / (np.exp(-shift) + terms.sum(axis=1, keepdims=True)))
+        """Compute f - y, with y = -1 or 1, where the margin is below 1, else 0."""
+        return self.quadratic(targets, raw).gradient
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Give s_k, which is not below the Hessian."""
-        return np.asarray(np.abs(self.gradient(targets, raw)))
+        """Give 1 where the margin is below 1, else 0."""
+        return self.quadratic(targets, raw).diagonal
 
-    def total_weight(self, targets: LossTargets) -> float:
-        """Sum the weights of all rows."""
-        weights = targets.weights
-        if weights is None:
-            return float(targets.n_rows)
-        return float((weights if weights.ndim == 1 else weights.max(axis=1)).sum())
+    def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
+        """Give gradient and curvature."""
+        signs = wrong_signs(targets, raw)
+        short = np.maximum(1 + signs * raw, 0.0)
+        return Quadratic(signs * short, (short > 0).astype(raw.dtype), None)
 
-    def baseline(self, targets: LossTargets) -> NDArray[np.float64]:
-        """Find the best constant by steps that never raise the loss."""
-        found = np.zeros(targets.n_channels)
-        bound = np.log(2.0 * targets.n_rows + 1.0)
-        for _ in range(_MOST_STEPS):
-            slope, curvature = np.zeros((2, targets.n_channels))
-            for _, part in targets.blocks():
-                raw = np.broadcast_to(found, part.values.shape)
-                gradient = self.gradient(part, raw)
-                slope += part.weighted_sums(gradient)
-                curvature += part.weighted_sums(np.abs(gradient))
-            step = np.divide(-slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
-            moved = np.clip(found + step, -bound, bound)
-            if np.abs(moved - found).max() < _SMALL_STEP:
-                break
-            found = moved
-        return found
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give (1 + f) / 2, cut off at 0 and 1."""
+        return np.clip(0.5 + 0.5 * scores, 0.0, 1.0)
 
-    def predictions(
-        self, raw: NDArray[Any], channel_offsets: NDArray[np.int32]
-    ) -> NDArray[np.float64]:
-        """Give sigmoid(f): above 1/2 where a label is likelier than not to be in the best set."""
-        return _sigmoid(np.asarray(raw, dtype=np.float64))
+
+class SquaredMargin(MarginLoss):
+    """(1 - m)^2 / 2 of the margin m of each label: `SquaredError`, if labels were -1 and 1."""
+
+    def costs(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute (1 - m)^2 / 2."""
+        return np.asarray(0.5 * (1 - margins) ** 2)
+
+    def gradient(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+        """Compute f - y, with y = -1 or 1."""
+        return np.asarray(raw + wrong_signs(targets, raw))
+
+    def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
+        """Give 1 for every entry."""
+        return np.ones(raw.shape, raw.dtype)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give (1 + f) / 2, cut off at 0 and 1."""
+        return np.clip(0.5 + 0.5 * scores, 0.0, 1.0)

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Loss
+from polyleaf.losses._base import Hessian, Loss, Quadratic
 from polyleaf.losses._targets import LossTargets
+
+#: Residuals below this (in standard deviations) count as this large in quadratics.
+_SMALLEST_RESIDUAL = 1e-3
 
 
 class _PinballLoss(Loss):
     """Losses with the slopes -a below and 1 - a above, times a scale."""
 
     treats_outputs_alike: ClassVar[bool] = True
-    hessian: ClassVar[Literal["none", "diagonal", "diagonal minus rank one"]] = "none"
+    hessian: ClassVar[Hessian] = "none"
     is_equivariant: ClassVar[bool] = True
     #: Factor of the pinball loss.
     _scale = 1.0
@@ -100,7 +103,17 @@ class AbsoluteError(_PinballLoss):
     array([3.])
     """
 
+    learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
     _scale = 2.0
+
+    def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
+        """Give the sign of the residual r and 1 / |r|, both smoothed next to zero.
+
+        The parabola lies above the loss, so that its step lowers the loss.
+        """
+        residual = raw - targets.values
+        curvature = 1.0 / np.maximum(np.abs(residual), _SMALLEST_RESIDUAL)
+        return Quadratic(residual * curvature, curvature, None)
 
     def _shares(self, n_channels: int) -> NDArray[np.float64]:
         return np.full(n_channels, 0.5)
@@ -128,6 +141,11 @@ class Quantile(_PinballLoss):
     def quantiles(self) -> NDArray[np.float64]:
         """The quantiles, of shape (n_quantiles,)."""
         return np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """One number for a quantile, a row of them for a sequence."""
+        return np.shape(self.quantile)
 
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""

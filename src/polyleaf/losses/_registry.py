@@ -10,7 +10,12 @@ from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
 from polyleaf.losses._base import Loss
 from polyleaf.losses._classes import Softmax
-from polyleaf.losses._labels import ExamplewiseLogistic, Logistic
+from polyleaf.losses._examplewise import (
+    ExamplewiseLogistic,
+    ExamplewiseSquaredError,
+    ExamplewiseSquaredHinge,
+)
+from polyleaf.losses._labels import Logistic, SquaredHinge
 from polyleaf.losses._quantile import AbsoluteError, Quantile
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
 
@@ -23,6 +28,9 @@ LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
     "softmax": Softmax,
     "examplewise_logistic": ExamplewiseLogistic,
+    "squared_hinge": SquaredHinge,
+    "examplewise_squared_hinge": ExamplewiseSquaredHinge,
+    "examplewise_squared_error": ExamplewiseSquaredError,
 }
 
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Loss
+from polyleaf.losses._base import Loss, Quadratic
+from polyleaf.losses._labels import MarginLoss, SquaredMargin
 from polyleaf.losses._targets import LossTargets
 
 #: Largest logarithm of a Poisson mean relative to the baseline that one round may add.
@@ -33,6 +34,8 @@ class SquaredError(Loss):
     tasks: ClassVar[frozenset[str]] = frozenset(
         {"regression", "binary", "multilabel", "multiclass", "multiclass-multioutput"}
     )
+    learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
+    native_kernel: ClassVar[str | None] = "squared_error"
     is_equivariant: ClassVar[bool] = True
 
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
@@ -61,6 +64,10 @@ class SquaredError(Loss):
             squares += part.weighted_sums(np.broadcast_to(direction[rows] ** 2, raw[rows].shape))
         return _ratio(along, squares)
 
+    def margin_form(self) -> MarginLoss | None:
+        """Give the squared error of labels -1 and 1; None for a subclass with other formulas."""
+        return SquaredMargin() if self.is_squared_error else None
+
 
 class Huber(Loss):
     """Squared error near zero, absolute error beyond `delta`.
@@ -77,6 +84,7 @@ class Huber(Loss):
     array([0.75])
     """
 
+    learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
     treats_outputs_alike: ClassVar[bool] = True
     is_equivariant: ClassVar[bool] = True
 
@@ -103,6 +111,12 @@ class Huber(Loss):
         """Give 1 near zero and delta / abs(f - y) beyond: the quadratic above the loss."""
         size = np.abs(raw - targets.values)
         return np.asarray(np.minimum(1.0, self.delta / np.maximum(size, self.delta)))
+
+    def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
+        """Give the parabola that touches the loss from above."""
+        residual = raw - targets.values
+        curvature = self.delta / np.maximum(np.abs(residual), self.delta)
+        return Quadratic(residual * curvature, curvature, None)
 
 
 class Poisson(Loss):

@@ -91,6 +91,15 @@ class LossTargets:
         weights = None if self.weights is None else self.weights[rows]
         return LossTargets(self.values[rows], weights, self.channel_offsets)
 
+    def entries(self, rows: NDArray[Any], channels: NDArray[Any]) -> LossTargets:
+        """Give the targets of some rows and channels, each channel an output of its own."""
+        at = rows[:, np.newaxis], channels
+        weights = self.weights
+        if weights is not None:
+            weights = weights[at] if weights.ndim == 2 else weights[rows]
+        offsets = np.arange(channels.size + 1, dtype=np.int32)
+        return LossTargets(self.values[at], weights, offsets)
+
     def blocks(self) -> Iterator[tuple[slice, LossTargets]]:
         """Yield consecutive rows and their targets, in blocks that fit into a cache."""
         step = max(1, _BLOCK_ENTRIES // self.n_channels)

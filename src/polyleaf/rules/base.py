@@ -15,9 +15,9 @@ from polyleaf.estimator.base import MultiOutputEstimator
 from polyleaf.estimator.counts import count, feature_count
 from polyleaf.estimator.progress import progress_bar
 from polyleaf.files.arrays import expect_array
+from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.finishing import finish_rules
 from polyleaf.rules.learner import RuleLearner, RuleSettings
-from polyleaf.rules.loss_base import RuleLoss, RuleTargets
 from polyleaf.rules.model import RuleSet
 from polyleaf.rules.pruning import check_pruning, greedy_subset
 from polyleaf.rules.reader import RuleReader, rule_table
@@ -33,7 +33,7 @@ class RuleEstimator(MultiOutputEstimator):
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def _loss(self) -> RuleLoss:
+    def _loss(self) -> Loss:
         raise NotImplementedError
 
     def _learn(
@@ -43,8 +43,9 @@ class RuleEstimator(MultiOutputEstimator):
         values: NDArray[Any],
         weights: NDArray[np.float64] | None,
         settings: RuleSettings,
+        size: float,
     ) -> RuleSet:
-        """Learn rules for values of shape (n_rows, n_channels)."""
+        """Learn rules for values of shape (n_rows, n_channels), as large as `size`."""
         n_threads = self._n_threads()
         training = TrainingData(
             features=data.binned(self.max_bins, n_threads),
@@ -57,9 +58,11 @@ class RuleEstimator(MultiOutputEstimator):
             if hasattr(self, name):
                 delattr(self, name)
         rng = self._rng()
+        by_row, by_entry = _separate_weights(weights, targets.observed)
         learner = RuleLearner(
             training.binned,
-            RuleTargets(values, targets.observed, weights),
+            LossTargets(values, by_entry, targets.schema.channel_offsets),
+            by_row,
             self._loss(),
             settings,
             self._hold_out(training, rng),
@@ -68,7 +71,7 @@ class RuleEstimator(MultiOutputEstimator):
         with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
             rules = learner.learn(data.shape[1], rng, advance, bool(self.verbose))
         self.validation_losses_ = np.array(learner.losses)
-        return finish_rules(rules, training.features, values)
+        return finish_rules(rules, training.features, values, size)
 
     def _settings(self, shape: tuple[int, int]) -> RuleSettings:
         n_rows, n_features = shape
@@ -237,8 +240,9 @@ class RuleEstimator(MultiOutputEstimator):
 
     def _mean_loss(self, X: Any, y: Any) -> float:
         scores = self._scores(X)
-        loss = self._loss().value(self._read_targets(y, len(scores)), self._unit_scores(scores))
-        return loss / len(scores)
+        targets = self._read_targets(y, len(scores))
+        losses = self._loss().row_losses(targets, self._unit_scores(scores))
+        return float(losses.sum()) / len(scores)
 
     def prune(self, X: Any, y: Any, *, n_rules: int | None = None, tolerance: float = 0.01) -> Any:
         """Make a smaller model whose loss on the given rows is about as small.
@@ -277,7 +281,7 @@ class RuleEstimator(MultiOutputEstimator):
         smaller.loss_, smaller.full_loss_ = loss, full_loss
         return smaller
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         """Read the y of new rows, by the outputs and classes of fit."""
         raise NotImplementedError
 
@@ -314,6 +318,15 @@ class RuleEstimator(MultiOutputEstimator):
         for name, value in zip(_MEASURED, measured.tolist()):
             setattr(estimator, name, value)
         return estimator
+
+
+def _separate_weights(
+    weights: NDArray[np.float64] | None, observed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
+    """Tell weights of rows from those of entries, which are 0 where nothing was observed."""
+    if weights is None or weights.ndim == 1:
+        return weights, observed
+    return None, weights if observed is None else weights * observed
 
 
 def _as_rows(X: Any) -> Any:

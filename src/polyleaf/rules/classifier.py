@@ -24,11 +24,15 @@ from polyleaf.estimator.parameter_kinds import is_int
 from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented
 from polyleaf.estimator.scores import ScoresClasses
 from polyleaf.files.arrays import expect_array
+from polyleaf.losses import LossTargets, MarginLoss, resolve
 from polyleaf.rules.base import RuleEstimator
-from polyleaf.rules.label_sets import KnownLabelSets, label_signs, normalised, training_label_sets
-from polyleaf.rules.loss_base import LabelLoss, RuleTargets
-from polyleaf.rules.losses import LABEL_LOSSES
-from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations, rule_loss_name
+from polyleaf.rules.label_sets import (
+    KnownLabelSets,
+    dense_labels,
+    normalised,
+    training_label_sets,
+)
+from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
 
 
 @documented
@@ -89,7 +93,7 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
     """
 
     _declared: ClassVar[dict[str, Parameter]] = rule_declarations(
-        LABEL_LOSSES,
+        "multilabel",
         "What the rules minimise: ``'logistic'``, each label for itself (for the Hamming loss);\n"
         "``'examplewise_logistic'``, all labels of a row together (for the subset 0/1 loss);\n"
         "``'squared_hinge'`` and ``'squared_error'`` likewise, each in both forms.",
@@ -215,11 +219,11 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
                 "sample_weight of shape (n, d), or class_weight for several labels). Use "
                 "loss='logistic', or weights of shape (n,)."
             )
-        signs = label_signs(targets)
+        labels = dense_labels(targets)
         settings = self._settings(data.shape)
-        self._rules = self._learn(data, targets, signs, weights, settings)
+        self._rules = self._learn(data, targets, labels, weights, settings, size=1.0)
         self._label_sets = training_label_sets(
-            signs, targets, weights, lambda: self._rules.scores(data.encoded, self._n_threads())
+            labels, targets, weights, lambda: self._rules.scores(data.encoded, self._n_threads())
         )
         self._remember(data.schema, targets.schema)
         return self
@@ -228,7 +232,7 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
         if self.label_bins is None:
             return
         cause = None
-        if not self._loss().is_coupled:
+        if self._loss().hessian != "diagonal minus rank one":
             cause = f"loss={self.loss!r}; only loss='examplewise_logistic' has systems of labels"
         elif self.head == "single" or (self.head == "partial" and is_int(self.head_size, 1, 1)):
             cause = f"head={self.head!r}, that is, heads of a single output"
@@ -238,8 +242,10 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
                 f"got {self.label_bins} with {cause}."
             )
 
-    def _loss(self) -> LabelLoss:
-        return LABEL_LOSSES[str(rule_loss_name(self.loss))]()
+    def _loss(self) -> MarginLoss:
+        loss = resolve(self.loss).margin_form()
+        assert loss is not None  # the parameter was checked
+        return loss
 
     @property
     def classes_(self) -> Any:
@@ -354,10 +360,11 @@ class RuleClassifier(ScoresClasses, LogProbabilities, RuleEstimator):
             return normalised(probabilities, self._targets.channel_offsets)
         return probabilities
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         targets = ingest_class_targets(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
-        return RuleTargets(label_signs(targets), targets.observed)
+        labels = dense_labels(targets)
+        return LossTargets(labels, targets.observed, targets.schema.channel_offsets)
 
     # Model files -------------------------------------------------------------------------------
 

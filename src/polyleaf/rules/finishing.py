@@ -1,4 +1,4 @@
-"""What is done to learnt rules at the end: idle ones go, thresholds learn how to be written."""
+"""What is done to learnt rules at the end: idle ones go, thresholds get their digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from polyleaf.rules.model import MOST_DIGITS, RuleSet
 _LEAST_SHARE = 1e-9
 
 
-def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[Any]) -> RuleSet:
+def finish_rules(
+    rules: RuleSet, features: BinnedFeatures, values: NDArray[Any], size: float
+) -> RuleSet:
     """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
 
     Parameters
@@ -27,9 +29,10 @@ def finish_rules(rules: RuleSet, features: BinnedFeatures, values: NDArray[Any])
     features : BinnedFeatures
         What they were learnt from.
     values : ndarray of shape (n_rows, n_channels)
-        The targets, in the unit of the scores.
+        The targets.
+    size : float
+        How large the targets are, in the unit of the scores.
     """
-    size = float(max(values.max(), -values.min()))
     n_conditions = np.diff(rules.body_offsets)
     kept = n_conditions > 0
     kept[0] = True

@@ -1,4 +1,4 @@
-"""Labels as signs, and the label sets that a rule learner has seen.
+"""Labels of all rows, and the label sets that a rule learner has seen.
 
 A training row whose labels were observed in part agrees with many label sets. It counts as the one
 that the fitted model would choose for it; otherwise predictions would be confined to the label
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data import Targets, TargetSchema
-from polyleaf.rules.loss_base import LabelLoss
+from polyleaf.losses import MarginLoss
 
 #: Entries of the losses of label sets that are held at a time.
 _BLOCK_ENTRIES = 2**22
@@ -25,12 +25,12 @@ class KnownLabelSets:
 
     Parameters
     ----------
-    loss : LabelLoss
+    loss : MarginLoss
     label_sets : ndarray of shape (n_sets, n_labels), bool
         At least one.
     """
 
-    def __init__(self, loss: LabelLoss, label_sets: NDArray[np.bool_]) -> None:
+    def __init__(self, loss: MarginLoss, label_sets: NDArray[np.bool_]) -> None:
         self._loss, self._sets = loss, label_sets
 
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -50,20 +50,19 @@ class KnownLabelSets:
             yield self._loss.set_losses(scores[start : start + step], self._sets)
 
 
-def label_signs(targets: Targets) -> NDArray[np.int8]:
-    """Turn 0 and 1 into -1 and +1, dense."""
+def dense_labels(targets: Targets) -> NDArray[np.int8]:
+    """Give 0 or 1 for every row and channel."""
     values = targets.values
-    signs = np.full(values.shape, -1, np.int8)
     if isinstance(values, np.ndarray):
-        signs[values > 0] = 1
-    else:
-        rows = np.repeat(np.arange(len(signs)), np.diff(values.indptr))
-        signs[rows, values.indices] = 1
-    return signs
+        return (values > 0).view(np.int8)
+    labels = np.zeros(values.shape, np.int8)
+    rows = np.repeat(np.arange(len(labels)), np.diff(values.indptr))
+    labels[rows, values.indices] = 1
+    return labels
 
 
 def training_label_sets(
-    signs: NDArray[np.int8],
+    labels: NDArray[np.int8],
     targets: Targets,
     weights: NDArray[np.float64] | None,
     score: Callable[[], NDArray[np.float64]],
@@ -76,7 +75,8 @@ def training_label_sets(
 
     Parameters
     ----------
-    signs : ndarray of shape (n_rows, n_channels)
+    labels : ndarray of shape (n_rows, n_channels), int8
+        0 or 1.
     targets : Targets
     weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
     score : callable
@@ -87,7 +87,7 @@ def training_label_sets(
     ndarray of shape (n_sets, n_channels), bool
         In the order in which they first occur.
     """
-    sets = signs > 0
+    sets = labels > 0
     counts = _counted(targets.observed, weights)
     if counts is not None:
         is_known = counts.any(axis=1)

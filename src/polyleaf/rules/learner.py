@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.losses import Loss, LossTargets
-from polyleaf.rules.loss_base import PackedStatistics, RuleLoss, RuleTargets
+from polyleaf.losses import Loss, LossTargets, Quadratic
 from polyleaf.rules.model import Rule, RuleSet
+from polyleaf.rules.statistics import PackedStatistics, weighted
 
 _MOST_HALVINGS = 40
 #: Rules that the core learns before it answers, if somebody waits for it and if not.
 _RULES_AT_A_TIME, _MOST_AT_A_TIME = 32, 4096
+#: Losses whose formulas the core has, for labels that are all observed, not weighted.
+_NATIVE_KERNELS = ("logistic", "examplewise_logistic")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class RuleSettings:
     """How rules are learnt; see `polyleaf.RuleClassifier` for the meaning of each.
 
     `head_size` is 0 for complete heads, a number of outputs, or a share of the largest gain.
-    `start` is a loss whose best constant the default rule predicts, without regularisation.
+    `starts_at_baseline`: the default rule predicts the best constant, without regularisation.
     """
 
     n_rules: int = 500
@@ -38,7 +40,7 @@ class RuleSettings:
     min_coverage: int = 1
     label_bins: int | None = None
     is_guarded: bool = False
-    start: Loss | None = None
+    starts_at_baseline: bool = False
     n_iter_no_change: int | None = None
 
     def core_params(self, n_threads: int) -> _core.RuleParams:
@@ -64,8 +66,11 @@ class RuleLearner:
     Parameters
     ----------
     binned : _core.Binned
-    targets : RuleTargets
-    loss : RuleLoss
+    targets : LossTargets
+        With weights of entries (0 where they are not observed) or None.
+    row_weights : ndarray of shape (n_rows,), or None
+        Beside those of entries; not with weights of entries that are not 0 or 1 each.
+    loss : Loss
     settings : RuleSettings
     held_out : ndarray of shape (n_rows,), bool, or None
         Rows to stop early by; nothing is learnt from them.
@@ -81,8 +86,9 @@ class RuleLearner:
     def __init__(
         self,
         binned: _core.Binned,
-        targets: RuleTargets,
-        loss: RuleLoss,
+        targets: LossTargets,
+        row_weights: NDArray[np.float64] | None,
+        loss: Loss,
         settings: RuleSettings,
         held_out: NDArray[np.bool_] | None = None,
         n_threads: int = 1,
@@ -90,13 +96,16 @@ class RuleLearner:
         self._columns = _core.RuleColumns(binned)
         self._loss, self._settings = loss, settings
         self._params = settings.core_params(n_threads)
-        self._held_out_targets = targets
-        self._targets = _without(targets, held_out)
+        self._targets = targets
+        self._given_weights = row_weights
+        self._weights = _without(row_weights, held_out)
         self._held_out = held_out
-        self._usable = _usable_rows(self._targets)
+        self._usable = _usable_rows(targets, self._weights)
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
-        self._has_twin = loss.has_twin and not _is_partial(self._targets)
-        self._first_sums = loss.first_sums(targets) if self._has_twin else None
+        is_partial = targets.weights is not None or self._weights is not None
+        self._is_native = loss.native_kernel in _NATIVE_KERNELS and not is_partial
+        self._first_sums = loss.sums_at_zero(targets) if self._is_native else None
+        self._signs = _signs(targets) if self._is_native else np.zeros((0, 0), np.int8)
         self._statistics = self._first_statistics()
         self.losses: list[float] = []
         self._n_best = 0  # rules until the least of them
@@ -145,14 +154,15 @@ class RuleLearner:
 
     def _first_statistics(self) -> PackedStatistics:
         """Differentiate at scores of 0, unless the default rule needs sums only."""
-        if not self._has_twin:
-            return PackedStatistics.of(self._loss.statistics(self._targets, self.scores))
+        if not self._is_native:
+            return PackedStatistics.of(self._quadratic(slice(None), self.scores))
         n_rows, n_channels = self.scores.shape
-        coupling = np.ones(n_rows) if self._loss.is_coupled else None
+        is_coupled = self._loss.hessian == "diagonal minus rank one"
+        coupling = np.ones(n_rows) if is_coupled else None
         packed = PackedStatistics(n_rows, n_channels, coupling, is_logistic=coupling is None)
         if self._first_sums is None:
             every = np.arange(n_rows, dtype=np.int32)
-            self._add_by_twin(packed, every, None, np.zeros(n_channels), is_current=False)
+            self._add_natively(packed, every, None, np.zeros(n_channels), is_current=False)
         return packed
 
     def _is_over(self) -> bool:
@@ -169,8 +179,8 @@ class RuleLearner:
         else:
             sums = PackedStatistics.of(self._first_sums)
             head, gain = self._find_head(sums, np.zeros(1, np.int32), None)
-        if self._settings.start is not None:
-            head = self._settings.start.baseline(_loss_targets(self._targets.at(rows)))
+        if self._settings.starts_at_baseline:
+            head = self._loss.baseline(self._weighted_targets(rows))
         every = np.arange(self.scores.shape[0], dtype=np.int32)
         self._add(every, np.arange(head.size, dtype=np.int32), head, is_first=True)
         nothing = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0))
@@ -179,14 +189,14 @@ class RuleLearner:
     @property
     def _is_plain(self) -> bool:
         """Whether the core can learn rules without coming back after each."""
-        return self._has_twin and not self._settings.is_guarded
+        return self._is_native and not self._settings.is_guarded
 
     def _next_rules(self, n_rules: int, rng: np.random.Generator) -> _core.LearntRules:
         """Learn several rules in the core; the same ones as `_next_rule` would."""
         known, settings = self._statistics, self._settings
         return _core.learn_rules(
             self._columns,
-            self._targets.values,
+            self._signs,
             self.scores,
             known.values,
             known.coupling,
@@ -250,14 +260,41 @@ class RuleLearner:
     ) -> NDArray[np.float64]:
         """Halve the head until the loss of the covered rows does not rise."""
         targets, scores = self._targets.at(rows), self.scores[rows]
-        before = self._loss.value(targets, scores)
+        weights = 1.0 if self._weights is None else self._weights[rows]
+
+        def value(at: NDArray[np.float64]) -> float:
+            return float((self._loss.row_losses(targets, at) * weights).sum())
+
+        before = value(scores)
         for _ in range(_MOST_HALVINGS):
             moved = scores.copy()
             moved[:, outputs] += head
-            if self._loss.value(targets, moved) <= before:
+            if value(moved) <= before:
                 return head
             head = head / 2
         return np.zeros_like(head)
+
+    def _quadratic(
+        self,
+        rows: Any,
+        scores: NDArray[np.float64],
+        outputs: NDArray[np.int32] | None = None,
+    ) -> Quadratic:
+        """Differentiate the loss of some rows, of some outputs if given; weights included."""
+        targets = self._targets
+        part = targets.at(rows) if outputs is None else targets.entries(rows, outputs)
+        weights = None if self._weights is None else self._weights[rows]
+        return weighted(self._loss, part, self._loss.quadratic(part, scores), weights)
+
+    def _weighted_targets(self, rows: NDArray[np.int32]) -> LossTargets:
+        """Give the targets of some rows, with weights of rows and of entries in one."""
+        targets = self._targets.at(rows)
+        if self._weights is None:
+            return targets
+        weights = self._weights[rows]
+        if targets.weights is not None:
+            weights = targets.weights * weights[:, None]
+        return LossTargets(targets.values, weights, targets.channel_offsets)
 
     def _add(
         self,
@@ -270,14 +307,14 @@ class RuleLearner:
         """Add a head to the scores of rows, and bring their derivatives up to date."""
         is_complete = head.size == self.scores.shape[1]
         known = self._statistics
-        if self._has_twin:
+        if self._is_native:
             chosen = None if is_complete else outputs
-            self._add_by_twin(known, rows, chosen, head, is_current=not is_first)
-        elif is_complete or not self._loss.decomposable:
+            self._add_natively(known, rows, chosen, head, is_current=not is_first)
+        elif is_complete or not self._loss.can_part_outputs:
             scores = self.scores[rows]
             scores[:, outputs] += head
             self.scores[rows] = scores
-            new = self._loss.statistics(self._targets.at(rows), scores)
+            new = self._quadratic(rows, scores)
             known.gradient[rows], known.diagonal[rows] = new.gradient, new.diagonal
             if known.coupling is not None and new.coupling is not None:
                 known.coupling[rows] = new.coupling
@@ -285,11 +322,11 @@ class RuleLearner:
             at = (rows[:, None], outputs)
             scores = self.scores[at] + head
             self.scores[at] = scores
-            new = self._loss.statistics(self._targets.at(rows, outputs), scores)
+            new = self._quadratic(rows, scores, outputs)
             known.gradient[at], known.diagonal[at] = new.gradient, new.diagonal
         self._follow(rows)
 
-    def _add_by_twin(
+    def _add_natively(
         self,
         statistics: PackedStatistics,
         rows: NDArray[Any],
@@ -300,10 +337,10 @@ class RuleLearner:
     ) -> None:
         """Let the core add a head; `is_current`: the statistics are those of the scores."""
         _core.add_head(
-            labels=self._targets.values,
+            labels=self._signs,
             scores=self.scores,
             statistics=statistics.values,
-            is_examplewise=not self._loss.decomposable,
+            is_examplewise=self._loss.native_kernel == "examplewise_logistic",
             is_current=is_current,
             rows=rows,
             outputs=outputs,
@@ -316,56 +353,39 @@ class RuleLearner:
         if self._held_out is None:
             return
         changed = rows[self._held_out[rows]]
-        targets = self._held_out_targets
         self._row_losses[changed] = self._loss.row_losses(
-            targets.at(changed), self.scores[changed]
+            self._targets.at(changed), self.scores[changed]
         )
-        losses = self._row_losses[self._held_out]
-        weights = targets.weights
-        if weights is not None and weights.ndim == 1:
-            loss = float(np.average(losses, weights=weights[self._held_out]))
-        else:
+        losses, weights = self._row_losses[self._held_out], self._given_weights
+        if weights is None:
             loss = float(losses.mean())
+        else:
+            loss = float(np.average(losses, weights=weights[self._held_out]))
         if not self.losses or loss < self.losses[self._n_best - 1]:
             self._n_best = len(self.losses) + 1
         self.losses.append(loss)
 
 
-def _without(targets: RuleTargets, held_out: NDArray[np.bool_] | None) -> RuleTargets:
+def _without(
+    weights: NDArray[np.float64] | None, held_out: NDArray[np.bool_] | None
+) -> NDArray[np.float64] | None:
     """Take the weight from held-out rows."""
     if held_out is None:
-        return targets
-    weights = targets.weights
-    if weights is None:
-        weights = np.ones(held_out.size)
-    kept = ~held_out
-    weights = weights * (kept if weights.ndim == 1 else kept[:, None])
-    return RuleTargets(targets.values, targets.observed, weights)
+        return weights
+    return (~held_out).astype(np.float64) if weights is None else weights * ~held_out
 
 
-def _is_partial(targets: RuleTargets) -> bool:
-    """Tell whether some entries count less than others."""
-    return targets.observed is not None or targets.weights is not None
-
-
-def _usable_rows(targets: RuleTargets) -> NDArray[np.bool_]:
+def _usable_rows(
+    targets: LossTargets, row_weights: NDArray[np.float64] | None
+) -> NDArray[np.bool_]:
     """Tell which rows have some weight in some observed channel."""
-    if not _is_partial(targets):
-        return np.ones(len(targets.values), dtype=np.bool_)
-    counts = np.ones((len(targets.values), 1), dtype=np.bool_)
-    if targets.observed is not None:
-        counts = targets.observed
+    usable = np.ones(targets.n_rows, np.bool_) if row_weights is None else row_weights > 0
     if targets.weights is not None:
-        positive = targets.weights > 0
-        counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
-    return np.asarray(counts.any(axis=1))
+        usable = usable & (targets.weights > 0).any(axis=1)
+    return usable
 
 
-def _loss_targets(targets: RuleTargets) -> LossTargets:
-    """Show targets to a loss of boosting."""
-    weights: NDArray[Any] | None = targets.weights
-    if targets.observed is not None:
-        given = 1.0 if weights is None else weights if weights.ndim == 2 else weights[:, None]
-        weights = targets.observed * given
-    offsets = np.arange(targets.values.shape[1] + 1, dtype=np.int32)
-    return LossTargets(targets.values, weights, offsets)
+def _signs(targets: LossTargets) -> NDArray[np.int8]:
+    """Turn labels 0 and 1 into -1 and 1, which native kernels multiply scores by."""
+    signs: NDArray[np.int8] = (2 * targets.values - 1).astype(np.int8, copy=False)
+    return signs

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from polyleaf import losses as boosting_losses
 from polyleaf.estimator.parameter_kinds import (
     count_or_fraction,
     is_bool,
@@ -15,6 +13,7 @@ from polyleaf.estimator.parameter_kinds import (
 )
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS, STORED_LOSS
+from polyleaf.losses import LOSSES, Loss
 
 RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "n_rules": Parameter(
@@ -129,47 +128,42 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
-def rule_loss_name(loss: Any) -> str | None:
-    """Give the name of a loss, which may be an instance of a class in `polyleaf.losses`.
-
-    Parameters
-    ----------
-    loss : object
-
-    Returns
-    -------
-    str or None
-        None if it has no name: a loss of one's own, or none at all.
-    """
-    if isinstance(loss, str):
-        return loss
-    if isinstance(loss, boosting_losses.Loss):
-        loss.check_params()
-    names = {known: name for name, known in boosting_losses.LOSSES.items()}
-    return names.get(type(loss))
-
-
-def rule_declarations(losses: Iterable[str], loss_doc: str) -> dict[str, Parameter]:
+def rule_declarations(task: str, loss_doc: str) -> dict[str, Parameter]:
     """Declare the parameters of a rule learner.
 
     Parameters
     ----------
-    losses : iterable of str
-        The names of losses that the learner has.
+    task : {"multilabel", "regression"}
+        What its losses are for.
     loss_doc : str
         What they are.
     """
-    names = tuple(losses)
+    names = tuple(name for name, known in LOSSES.items() if _suits(known(), task))
     choices = ", ".join(map(repr, names))
-    known = [cls.__name__ for name, cls in boosting_losses.LOSSES.items() if name in names]
+    known = [LOSSES[name].__name__ for name in names]
     classes = ", ".join(known[:-1]) + f" or {known[-1]}"
     return RULE_PARAMETERS | {
         "loss": Parameter(
             f"{{{choices}}} or Loss",
             f"{loss_doc}\nOr an instance of {classes} of `polyleaf.losses`.",
-            lambda value: rule_loss_name(value) in names,
+            lambda value: _is_rule_loss(value, task),
             f"one of {choices}, or an instance of {classes} of polyleaf.losses",
             names=names,
             stored=STORED_LOSS,
         ),
     }
+
+
+def _is_rule_loss(value: Any, task: str) -> bool:
+    if isinstance(value, str):
+        return value in LOSSES and _suits(LOSSES[value](), task)
+    if not isinstance(value, Loss):
+        return False
+    value.check_params()
+    return _suits(value, task)
+
+
+def _suits(loss: Loss, task: str) -> bool:
+    if "rules" not in loss.learners or task not in loss.tasks:
+        return False
+    return task == "regression" or loss.margin_form() is not None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.estimator.parameter_kinds import is_int, is_real
-from polyleaf.rules.loss_base import RuleLoss, RuleTargets
+from polyleaf.losses import Loss, LossTargets
 
 #: Rules whose heads are multiplied with slopes at once.
 _RULES_AT_A_TIME = 8
@@ -26,8 +26,8 @@ def check_pruning(n_rules: Any, tolerance: Any) -> None:
 def greedy_subset(
     heads: NDArray[np.float64],
     covers: NDArray[np.bool_],
-    targets: RuleTargets,
-    loss: RuleLoss,
+    targets: LossTargets,
+    loss: Loss,
     n_rules: int | None,
     tolerance: float,
 ) -> tuple[list[int], float, float]:
@@ -38,9 +38,9 @@ def greedy_subset(
     heads : ndarray of shape (n_rules, n_channels)
         The default rule first, which is always chosen.
     covers : ndarray of shape (n_rows, n_rules), bool
-    targets : RuleTargets
-        Without weights.
-    loss : RuleLoss
+    targets : LossTargets
+        With a weight of 1 for what was observed, 0 for the rest, or None.
+    loss : Loss
     n_rules : int or None
         Most rules to choose.
     tolerance : float
@@ -59,7 +59,7 @@ def greedy_subset(
     full = np.zeros(targets.values.shape)
     for head, covered in zip(heads, by_rule):
         full[covered] += head
-    full_loss = loss.value(targets, full) / n_rows
+    full_loss = float(loss.row_losses(targets, full).sum()) / n_rows
     search = _GreedySearch(heads, by_rule, targets, loss)
     while (
         len(search.kept) < n_rules
@@ -85,8 +85,8 @@ class _GreedySearch:
         self,
         heads: NDArray[np.float64],
         by_rule: NDArray[np.bool_],
-        targets: RuleTargets,
-        loss: RuleLoss,
+        targets: LossTargets,
+        loss: Loss,
     ) -> None:
         self.kept = [0]
         self._heads = heads
@@ -97,7 +97,7 @@ class _GreedySearch:
         self._loss = loss
         self._scores = np.broadcast_to(heads[0], targets.values.shape).copy()
         self._losses = loss.row_losses(targets, self._scores)
-        self._slopes = loss.slopes(targets, self._scores)
+        self._slopes = targets.weighted(loss.gradient(targets, self._scores))
         self._promises = np.zeros(len(heads))
         self._promise(slice(None), self._slopes)
         self._is_left = np.arange(len(heads)) > 0
@@ -133,7 +133,7 @@ class _GreedySearch:
         self._scores[rows] += self._heads[rule]
         covered, scores = self._targets.at(rows), self._scores[rows]
         self._losses[rows] = self._loss.row_losses(covered, scores)
-        slopes = self._loss.slopes(covered, scores)
+        slopes = covered.weighted(self._loss.gradient(covered, scores))
         self._promise(rows, slopes - self._slopes[rows])
         self._slopes[rows] = slopes
 

@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf import losses
 from polyleaf.data import align_targets, ingest_regression_targets
 from polyleaf.estimator.parameters import Parameter, documented
 from polyleaf.estimator.scores import ScoresNumbers
 from polyleaf.files.arrays import expect_array
+from polyleaf.losses import Huber, Loss, LossTargets, resolve
 from polyleaf.rules.base import RuleEstimator
-from polyleaf.rules.entry_losses import Huber
-from polyleaf.rules.loss_base import RuleLoss, RuleTargets
-from polyleaf.rules.losses import NUMBER_LOSSES
 from polyleaf.rules.model import RuleSet
-from polyleaf.rules.parameters import rule_declarations, rule_loss_name
+from polyleaf.rules.parameters import rule_declarations
 
 #: Its square is a number; and sums of the other are.
 _LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
@@ -70,7 +67,7 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
     """
 
     _declared: ClassVar[dict[str, Parameter]] = rule_declarations(
-        NUMBER_LOSSES,
+        "regression",
         "What the rules minimise: the squared or absolute error, or Huber's loss between them.",
     )
 
@@ -147,24 +144,17 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
         centre, unit = _standard_units(
             values, targets.observed, weights, bool(self.normalize_outputs)
         )
-        settings = replace(self._settings(data.shape), start=self._boosting_loss())
-        rules = self._learn(data, targets, (values - centre) / unit, weights, settings)
+        settings = replace(self._settings(data.shape), starts_at_baseline=True)
+        values = (values - centre) / unit
+        size = float(max(values.max(), -values.min()))
+        rules = self._learn(data, targets, values, weights, settings, size)
         self._centre, self._unit = centre, unit
         self._rules = _in_units(rules, centre, unit)
         self._remember(data.schema, targets.schema)
         return self
 
-    def _loss(self) -> RuleLoss:
-        name = str(rule_loss_name(self.loss))
-        return Huber(self._delta()) if name == "huber" else NUMBER_LOSSES[name]()
-
-    def _boosting_loss(self) -> losses.Loss:
-        """Give the same loss as boosting has it, which knows its best constant."""
-        name = str(rule_loss_name(self.loss))
-        return losses.Huber(self._delta()) if name == "huber" else losses.resolve(name)
-
-    def _delta(self) -> float:
-        return float(getattr(self.loss, "delta", self.huber_delta))
+    def _loss(self) -> Loss:
+        return Huber(float(self.huber_delta)) if self.loss == "huber" else resolve(self.loss)
 
     def predict(self, X: Any) -> Any:
         """Predict all targets.
@@ -199,10 +189,11 @@ class RuleRegressor(ScoresNumbers, RuleEstimator):
             return scores[:, 0]
         return sparse.csr_array(scores) if self._targets.is_sparse else scores
 
-    def _read_targets(self, y: Any, n_rows: int) -> RuleTargets:
+    def _read_targets(self, y: Any, n_rows: int) -> LossTargets:
         targets = ingest_regression_targets(y, n_rows, estimator_name=type(self).__name__)
         targets = align_targets(targets, self._targets, "y")
-        return RuleTargets(self._unit_scores(targets.dense_values()), targets.observed)
+        values = self._unit_scores(targets.dense_values())
+        return LossTargets(values, targets.observed, targets.schema.channel_offsets)
 
     def _unit_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((scores - self._centre) / self._unit)
