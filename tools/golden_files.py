@@ -12,9 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.files.golden_cases import answers, golden_cases  # noqa: E402
+
 import polyleaf  # noqa: E402
 from polyleaf.files.storage import FORMAT_VERSION  # noqa: E402
-from tests.files.golden_cases import answers, golden_cases  # noqa: E402
 
 
 def main() -> None:

@@ -24,14 +24,14 @@ This page is made from the code by `python tools/model_format.py`; a test fails 
 
 A model file is a [safetensors](https://github.com/huggingface/safetensors) file: a JSON header
 followed by plain arrays. The header's metadata has one entry, `polyleaf`, a string of three parts
-with blanks between them: the number of the format, `{FORMAT_VERSION}`; a BLAKE2b digest of the JSON
-and of every array's name, type, shape and bytes; and the JSON, an object with the keys below.
+with blanks between them: the number of the format, `{FORMAT_VERSION}`; a BLAKE2b digest of the
+JSON and of every array's name, type, shape and bytes; and the JSON, an object with the keys below.
 
 | key | content |
 |---|---|
 | `polyleaf` | the release that wrote the file |
 | `estimator` | the name of its class, one of {{names}} |
-| `parameters` | every parameter of the constructor; projections, losses, graphs and decoders as objects with a name and parameters |
+| `parameters` | every parameter of the constructor; parts such as losses by name and parameters |
 | `features` | number, names and categories of the columns of X |
 | `targets` | kind, number, names and classes of the outputs |
 | others | facts of the family, such as the seed of a forest or the loss of boosting |
@@ -50,7 +50,9 @@ def page() -> str:
     for declared in sorted(StoredArrays.declared, key=lambda each: each.part):
         if declared.part == "Steps":  # the example in the documentation of `StoredArrays`
             continue
-        parts.append(f"### {declared.part}\n\n| array | type | shape | meaning |\n|---|---|---|---|")
+        parts.append(
+            f"### {declared.part}\n\n| array | type | shape | meaning |\n|---|---|---|---|"
+        )
         for name, array in declared.arrays.items():
             kind = np.dtype(array.dtype).name
             parts.append(f"| `{name}` | {kind} | ({array.shape}) | {array.meaning} |")

@@ -21,6 +21,7 @@ from polyleaf.trees import TreeClassifier, TreeRegressor
 
 if TYPE_CHECKING:
     from polyleaf import datasets, experiments, inspection
+    from polyleaf.experiments import evaluate
     from polyleaf.tuning import TunedDecoder
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "TunedDecoder",
     "datasets",
     "decoding",
+    "evaluate",
     "experiments",
     "graphs",
     "inspection",
@@ -58,6 +60,7 @@ __version__ = "0.1.0.dev0"
 _LATER = {
     "TunedDecoder": "polyleaf.tuning",
     "datasets": "polyleaf.datasets",
+    "evaluate": "polyleaf.experiments",
     "experiments": "polyleaf.experiments",
     "inspection": "polyleaf.inspection",
 }
@@ -67,7 +70,7 @@ def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module 'polyleaf' has no attribute {name!r}")
     module = _import_module(_LATER[name])
-    found: object = module if name[0].islower() else getattr(module, name)
+    found: object = module if module.__name__.endswith(f".{name}") else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -22,7 +22,9 @@ def make_tree(problem, random_state):
 
 def result_of(path):
     data = {"a": make_correlated_targets(120, 4, 3, random_state=0)}
-    return compare(data, [Method("Mine", make_tree), "Mean"], ["r2"], cv=4, path=path)
+    return compare(
+        data, methods=[Method("Mine", make_tree), "Mean"], metrics=["r2"], cv=4, path=path
+    )
 
 
 if __name__ == "__main__":

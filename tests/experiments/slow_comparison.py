@@ -1,5 +1,9 @@
-"""Run a comparison whose second run waits for a file `go`; a file `seen` says that it waits."""
+"""Run a comparison of which half of the runs wait for a file `go`.
 
+A file `waiting-` and the number of the process says that it waits.
+"""
+
+import os
 import sys
 import time
 from pathlib import Path
@@ -22,7 +26,7 @@ class Waiting(Ridge):
 
     def fit(self, X, y):
         folder = Path(self.folder)
-        (folder / "seen").touch()
+        (folder / f"waiting-{os.getpid()}").touch()
         while folder.exists() and not (folder / "go").exists():
             time.sleep(0.05)
         return super().fit(X, y)
@@ -32,7 +36,7 @@ def result_of(folder, **options):
     folder = Path(folder)
     waiting = Method("Waiting", lambda problem, random_state: clone(Waiting(str(folder))))
     path = folder / "results.jsonl"
-    return compare(DATA, ["Mean", waiting], ["r2"], cv=2, path=path, **options)
+    return compare(DATA, methods=["Mean", waiting], metrics=["r2"], cv=2, path=path, **options)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import killed_comparison
@@ -9,13 +10,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
 
 from polyleaf import TreeClassifier, TreeRegressor
 from polyleaf._registry import ESTIMATORS
 from polyleaf.datasets import make_correlated_targets, make_multilabel
-from polyleaf.experiments import METHODS, Method, ResultsFileError, compare
+from polyleaf.experiments import METHODS, Comparison, Method, ResultsFileError, compare
 from polyleaf.experiments._problem import read_problems
+from polyleaf.metrics import METRICS
 
 REGRESSION = make_correlated_targets(150, 5, 3, random_state=0)
 LABELS = make_multilabel(150, 5, 4, random_state=0)
@@ -39,7 +42,9 @@ def test_every_method_learns_more_than_the_mean(name):
         if task not in method.tasks:
             continue
         metric = "r2" if task == "regression" else "macro_f1"
-        result = compare((X, Y), ["Mean", name] if name != "Mean" else ["Mean"], [metric], cv=2)
+        result = compare(
+            (X, Y), methods=["Mean", name] if name != "Mean" else ["Mean"], metrics=[metric], cv=2
+        )
         assert result.failures == []
         scores = {s.method: s.score for s in result.leaderboard()}
         if name != "Mean":
@@ -72,7 +77,7 @@ def test_methods_see_the_same_folds_and_never_their_test_rows():
             assert not self.rows & set(X[:, 0])
             return np.zeros((len(X), 3))
 
-    result = compare(REGRESSION, {"a": Spy("a"), "b": Spy("b")}, ["r2"], cv=3)
+    result = compare(REGRESSION, methods={"a": Spy("a"), "b": Spy("b")}, metrics=["r2"], cv=3)
     assert result.failures == []
     assert [rows for name, rows in seen if name == "a"] == [
         rows for name, rows in seen if name == "b"
@@ -100,7 +105,7 @@ def test_settings_are_chosen_within_the_training_rows():
 
     method = Method("Depth", make, ("regression",), {"depth": (1, 8)})
     data = (REGRESSION[0], REGRESSION[0][:, :2])
-    result = compare(data, [method], ["r2"], cv=2)
+    result = compare(data, methods=[method], metrics=["r2"], cv=2)
     problem = read_problems(data)[0]
     for (train, _), row in zip(problem.folds(2, 0), result.rows):
         assert row["settings"] == {"depth": 8}
@@ -112,7 +117,7 @@ def test_settings_are_chosen_within_the_training_rows():
 
 
 def test_a_failure_is_recorded_and_does_not_stop_the_rest():
-    result = compare(REGRESSION, {"bad": Failing(), "good": Ridge()}, ["r2"], cv=2)
+    result = compare(REGRESSION, methods={"bad": Failing(), "good": Ridge()}, metrics=["r2"], cv=2)
     assert len(result.failures) == 2
     assert "RuntimeError: does not work" in result.failures[0]["error"]
     board = result.leaderboard()
@@ -124,17 +129,17 @@ def test_a_failure_is_recorded_and_does_not_stop_the_rest():
 
 def test_results_do_not_depend_on_how_many_run_at_a_time():
     one, two = (
-        compare(LABELS, ["Tree", "RandomForest"], cv=2, n_jobs=n) for n in (1, 2)
+        compare(LABELS, methods=["Tree", "RandomForest"], cv=2, n_jobs=n) for n in (1, 2)
     )  # fmt: skip
     assert timeless(one) == timeless(two)
 
 
 def test_runs_in_the_file_are_not_done_again(tmp_path):
     path = tmp_path / "deep" / "results.jsonl"
-    first = compare(REGRESSION, ["Tree", "Mean"], ["r2"], cv=2, path=path)
+    first = compare(REGRESSION, methods=["Tree", "Mean"], metrics=["r2"], cv=2, path=path)
     lines = path.read_text().splitlines()
     assert len(lines) == 1 + 4
-    again = compare(REGRESSION, ["Tree", "Mean"], ["r2"], cv=2, path=path)
+    again = compare(REGRESSION, methods=["Tree", "Mean"], metrics=["r2"], cv=2, path=path)
     assert again.rows == first.rows
     assert path.read_text().splitlines() == lines
 
@@ -156,19 +161,21 @@ def test_a_killed_comparison_goes_on_and_ends_like_an_undisturbed_one(tmp_path):
 
 def test_a_configuration_sets_parameters_and_tunes_lists():
     config = {"method": "Tree", "max_depth": 1, "min_samples_leaf": [2, 3]}
-    result = compare(REGRESSION, {"stump": config, "Tree": "Tree"}, ["r2"], cv=2)
+    result = compare(REGRESSION, methods={"stump": config, "Tree": "Tree"}, metrics=["r2"], cv=2)
     assert result.methods("regression") == ["stump", "Tree"]
     rows = [row for row in result.rows if row["method"] == "stump"]
     assert all(row["n_nodes"] == 3 and row["n_tried"] == 2 for row in rows)
     assert all(row["settings"]["min_samples_leaf"] in (2, 3) for row in rows)
-    named = compare(REGRESSION, [{**config, "name": "short"}], ["r2"], cv=2)
+    named = compare(REGRESSION, methods=[{**config, "name": "short"}], metrics=["r2"], cv=2)
     assert named.methods("regression") == ["short"]
     with pytest.raises(ValueError, match="must name its method"):
-        compare(REGRESSION, [{"max_depth": 3}], ["r2"], cv=2)
+        compare(REGRESSION, methods=[{"max_depth": 3}], metrics=["r2"], cv=2)
 
 
 def test_sizes_are_counted_in_nodes_or_rules():
-    result = compare(LABELS, ["Tree", "Rule", "AdaBoostMH", "SingleOutput"], ["macro_f1"], cv=2)
+    result = compare(
+        LABELS, methods=["Tree", "Rule", "AdaBoostMH", "SingleOutput"], metrics=["macro_f1"], cv=2
+    )
     facts = {row["method"]: (row["n_nodes"], row["n_rules"]) for row in result.rows}
     assert facts["Rule"][1] == 500
     assert facts["Rule"][0] is None
@@ -176,7 +183,7 @@ def test_sizes_are_counted_in_nodes_or_rules():
 
 
 def test_curves_are_drawn_for_metrics_of_scores_too():
-    row = compare(LABELS, ["RandomForest"], ["lrap"], cv=2).rows[0]
+    row = compare(LABELS, methods=["RandomForest"], metrics=["lrap"], cv=2).rows[0]
     assert row["curve"][-1][1] == pytest.approx(row["scores"]["lrap"])
 
 
@@ -184,7 +191,7 @@ def test_baselines_take_sparse_labels():
     X, Y = LABELS
     names = [n for n, m in METHODS.items() if m.group == "baseline" and "multilabel" in m.tasks]
     dense, sparse_ = (
-        compare((X, labels), names, ["macro_f1"], cv=2)
+        compare((X, labels), methods=names, metrics=["macro_f1"], cv=2)
         for labels in (Y, sparse.csr_array(Y.astype(np.int8)))
     )
     assert sparse_.failures == []
@@ -193,17 +200,21 @@ def test_baselines_take_sparse_labels():
 
 def test_a_file_of_another_comparison_is_refused(tmp_path):
     path = tmp_path / "results.jsonl"
-    compare(REGRESSION, ["Mean"], ["r2"], cv=2, path=path)
+    compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2, path=path)
     with pytest.raises(ResultsFileError, match=r"another comparison: .*metrics.* differ"):
-        compare(REGRESSION, ["Mean"], ["arrmse"], cv=2, path=path)
+        compare(REGRESSION, methods=["Mean"], metrics=["arrmse"], cv=2, path=path)
     with pytest.raises(ResultsFileError, match="data differ"):
-        compare((REGRESSION[0], REGRESSION[1] + 1), ["Mean"], ["r2"], cv=2, path=path)
+        compare(
+            (REGRESSION[0], REGRESSION[1] + 1), methods=["Mean"], metrics=["r2"], cv=2, path=path
+        )
     with pytest.raises(ResultsFileError, match="data differ"):
-        compare((REGRESSION[0] + 1, REGRESSION[1]), ["Mean"], ["r2"], cv=2, path=path)
+        compare(
+            (REGRESSION[0] + 1, REGRESSION[1]), methods=["Mean"], metrics=["r2"], cv=2, path=path
+        )
     other = tmp_path / "other.jsonl"
-    compare(REGRESSION, {"m": Ridge(1.0)}, ["r2"], cv=2, path=other)
+    compare(REGRESSION, methods={"m": Ridge(1.0)}, metrics=["r2"], cv=2, path=other)
     with pytest.raises(ResultsFileError, match="methods differ"):
-        compare(REGRESSION, {"m": Ridge(2.0)}, ["r2"], cv=2, path=other)
+        compare(REGRESSION, methods={"m": Ridge(2.0)}, metrics=["r2"], cv=2, path=other)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +230,7 @@ def test_damaged_results_files_are_refused(tmp_path, text, message):
     path = tmp_path / "results.jsonl"
     path.write_text(text)
     with pytest.raises(ResultsFileError, match=message):
-        compare(REGRESSION, ["Mean"], ["r2"], cv=2, path=path)
+        compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2, path=path)
 
 
 def test_frames_with_categories_and_gaps_are_compared():
@@ -229,7 +240,7 @@ def test_frames_with_categories_and_gaps_are_compared():
     Y = REGRESSION[1].copy()
     Y[::5, 0] = np.nan
     methods = ["Tree", "RandomForest", "SingleOutput", "Linear"]
-    result = compare({"gaps": (X, Y)}, methods, ["arrmse"], cv=2)
+    result = compare({"gaps": (X, Y)}, methods=methods, metrics=["arrmse"], cv=2)
     assert result.failures == []
     assert all(s.score < 1 for s in result.leaderboard())
 
@@ -237,13 +248,16 @@ def test_frames_with_categories_and_gaps_are_compared():
 def test_sparse_labels_stay_sparse_for_methods_that_take_them():
     X, Y = LABELS
     result = compare(
-        (X, sparse.csr_array(Y)), {"tree": TreeClassifier(max_depth=3)}, ["hamming_loss"], cv=2
+        (X, sparse.csr_array(Y)),
+        methods={"tree": TreeClassifier(max_depth=3)},
+        metrics=["hamming_loss"],
+        cv=2,
     )
     assert result.failures == []
 
 
 def test_rows_hold_what_a_report_needs():
-    row = compare(REGRESSION, ["RandomForest"], ["r2"], cv=2).rows[0]
+    row = compare(REGRESSION, methods=["RandomForest"], metrics=["r2"], cv=2).rows[0]
     assert len(row["per_output"]) == 3
     assert row["n_nodes"] > 100
     assert row["model_bytes"] > 1000
@@ -257,7 +271,9 @@ def test_rows_hold_what_a_report_needs():
 
 def test_tasks_and_metrics_are_kept_apart():
     result = compare(
-        {"numbers": REGRESSION, "labels": LABELS}, ["Mean", "Linear", "LabelPowerset"], cv=2
+        {"numbers": REGRESSION, "labels": LABELS},
+        methods=["Mean", "Linear", "LabelPowerset"],
+        cv=2,
     )
     assert result.methods("regression") == ["Mean", "Linear"]
     assert result.methods("multilabel") == ["Mean", "Linear", "LabelPowerset"]
@@ -270,7 +286,7 @@ def test_leaderboard_ranks_methods_over_data_sets():
     data = {
         name: make_correlated_targets(100, 4, 2, random_state=i) for i, name in enumerate("abc")
     }
-    result = compare(data, ["Mean", "Tree", "RandomForest"], ["arrmse"], cv=2)
+    result = compare(data, methods=["Mean", "Tree", "RandomForest"], metrics=["arrmse"], cv=2)
     board = result.leaderboard()
     assert [s.method for s in board] == ["RandomForest", "Tree", "Mean"]
     assert board[0].rank == 1.0
@@ -284,18 +300,32 @@ def test_leaderboard_ranks_methods_over_data_sets():
     [
         (("x",), "data must be a Dataset"),
         (([],), "at least one data set"),
-        ((REGRESSION, ["Trees"]), "Did you mean 'Tree'"),
-        ((REGRESSION, []), "at least one, each with a name"),
-        ((REGRESSION, [Ridge(), Ridge()]), "Give a dict"),
-        ((REGRESSION, [3]), "a name, an estimator, a Method or a dict .*; got int"),
-        ((REGRESSION, ["LabelPowerset"]), "No method can do the task"),
-        ((REGRESSION, ["Tree"], ["lrap"]), "metrics must hold one for regression"),
+        ((REGRESSION[0],), "there is no y: call compare"),
+        ((REGRESSION, ["Tree"]), "second argument of compare is y"),
+        ((REGRESSION[0], {"m": "Tree"}), "second argument of compare is y"),
         (((REGRESSION[0], REGRESSION[1].astype(str)),), "got outputs with classes"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments, message):
+def test_wrong_data_are_refused(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         compare(*arguments, cv=2)
+
+
+@pytest.mark.parametrize(
+    ("methods", "metrics", "message"),
+    [
+        (["Trees"], None, "Did you mean 'Tree'"),
+        ([], None, "at least one, each with a name"),
+        ([Ridge(), Ridge()], None, "Give a dict"),
+        ([3], None, "a name, an estimator, a Method or a dict .*; got int"),
+        (["LabelPowerset"], None, "No method can do the task"),
+        (["Tree"], ["lrap"], "metrics must hold one for regression"),
+        (["Tree"], ["rsme"], "one of 'r2', 'arrmse', 'rmse', 'mae', 'mape' .regression.*'rmse'"),
+    ],
+)
+def test_wrong_methods_and_metrics_are_refused(methods, metrics, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        compare(*REGRESSION, methods=methods, metrics=metrics, cv=2)
 
 
 def test_a_few_whole_numbers_are_numbers_with_a_warning_unless_they_are_named_as_classes():
@@ -307,7 +337,9 @@ def test_a_few_whole_numbers_are_numbers_with_a_warning_unless_they_are_named_as
     with pytest.warns(UserWarning, match="by regression"):
         read_problems((X, np.sign(Y[:, 0])))  # labels -1 and 1
     only = grades[["grade"]]
-    board = compare((X, only), ["Mean", "Tree"], ["macro_f1"], classes=["grade"], cv=2)
+    board = compare(
+        (X, only), methods=["Mean", "Tree"], metrics=["macro_f1"], classes=["grade"], cv=2
+    )
     assert board.leaderboard()[0].method == "Tree"
     assert board.problems[0].output_names == ["grade=1", "grade=2", "grade=3"]
     assert (board.problems[0].Y.argmax(axis=1) + 1 == grades["grade"]).all()
@@ -354,4 +386,40 @@ def test_classes_that_cannot_be_made_labels_are_refused(Y, classes, message):
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        compare(REGRESSION, ["Mean"], ["r2"], **({"cv": 2} | options))
+        compare(REGRESSION, methods=["Mean"], metrics=["r2"], **({"cv": 2} | options))
+
+
+def test_features_and_outputs_may_be_two_arguments():
+    X, Y = REGRESSION
+    options = {"methods": ["Tree"], "metrics": ["r2"], "cv": 2}
+    pair, two = compare((X, Y), **options), compare(X, Y, **options)
+    lists = compare(X.tolist(), Y.tolist(), **options)
+    assert scores_of(pair) == scores_of(two) == scores_of(lists)
+
+
+def scores_of(result):
+    return [row["scores"] for row in result.rows]
+
+
+def test_equal_ranks_are_ordered_by_score():
+    rows = [
+        {"dataset": name, "task": "regression", "method": method, "group": "own", "fold": 0,
+         "scores": {"r2": score}, "fit_seconds": 1.0, "predict_seconds_per_row": 1.0}
+        for name, scores in {"a": (0.2, 0.9), "b": (0.3, 0.1)}.items()
+        for method, score in zip(("aa", "bb"), scores)
+    ]  # fmt: skip
+    problems = [replace(read_problems(REGRESSION)[0], name=name) for name in "ab"]
+    result = Comparison(rows, problems, {"regression": (METRICS["r2"],)}, {})
+    assert [(s.method, s.rank) for s in result.leaderboard()] == [("bb", 1.5), ("aa", 1.5)]
+
+
+def test_methods_without_probabilities_have_no_log_loss_and_do_not_fail():
+    methods = {"Ridge": OneVsRestClassifier(RidgeClassifier()), "Tree": "Tree"}
+    metrics = ["log_loss", "macro_auc"]
+    result = compare(LABELS, methods=methods, metrics=metrics, cv=2)
+    assert result.failures == []
+    by_method = {row["method"]: row["scores"] for row in result.rows}
+    assert by_method["Ridge"]["log_loss"] is None
+    assert by_method["Ridge"]["macro_auc"] > 0.5
+    assert by_method["Tree"]["log_loss"] > 0
+    assert [s.method for s in result.leaderboard("log_loss")] == ["Tree", "Ridge"]

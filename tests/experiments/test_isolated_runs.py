@@ -37,7 +37,7 @@ class Chatty(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_crash_and_an_endless_run_are_recorded_and_the_rest_goes_on(n_jobs):
     methods = {"crash": Crashing(), "endless": Endless(), "chatty": Chatty(), "Tree": "Tree"}
-    result = compare(DATA, methods, ["r2"], cv=2, limit=5, n_jobs=n_jobs)
+    result = compare(DATA, methods=methods, metrics=["r2"], cv=2, limit=5, n_jobs=n_jobs)
     errors = {row["method"]: row["error"] for row in result.failures}
     assert errors == {
         "crash": "its process ended: SIGABRT (last words)",
@@ -49,8 +49,8 @@ def test_a_crash_and_an_endless_run_are_recorded_and_the_rest_goes_on(n_jobs):
 
 
 def test_a_run_of_its_own_gives_the_same_row():
-    here = compare(DATA, ["Tree"], ["r2"], cv=2).rows
-    apart = compare(DATA, ["Tree"], ["r2"], cv=2, limit=60).rows
+    here = compare(DATA, methods=["Tree"], metrics=["r2"], cv=2).rows
+    apart = compare(DATA, methods=["Tree"], metrics=["r2"], cv=2, limit=60).rows
     for one, other in zip(here, apart):
         assert one["scores"] == other["scores"]
         assert one["settings"] == other["settings"]
@@ -60,7 +60,7 @@ def test_what_cannot_be_sent_is_recorded():
     model = Chatty()
     model.lock = time.time  # a builtin travels; a generator does not
     model.generator = (i for i in range(3))
-    result = compare(DATA, {"chatty": _Make(model)}, ["r2"], cv=2, limit=60)
+    result = compare(DATA, methods={"chatty": _Make(model)}, metrics=["r2"], cv=2, limit=60)
     assert all("generator" in row["error"] for row in result.failures)
     assert len(result.failures) == 2
 

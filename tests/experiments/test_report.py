@@ -33,7 +33,7 @@ def comparison():
     X, Y = make_multilabel(80, 4, 3, random_state=0)
     data["labels"] = Dataset(X, Y, list("abcd"), ["<i>x</i>", "y&z", "w"], "labels")
     methods = {name: METHODS[name] for name in ("Mean", "Tree", "RandomForest", "Linear")}
-    return compare(data, [*methods.values(), Failing()], cv=3, bootstraps=5)
+    return compare(data, methods=[*methods.values(), Failing()], cv=3, bootstraps=5)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_saturation_is_told_from_five_folds_on():
     methods = [{"method": "BaggedTrees", "n_estimators": 3}]
     captions = []
     for cv in (4, 5):
-        result = compare(data, methods, ["r2"], cv=cv)
+        result = compare(data, methods=methods, metrics=["r2"], cv=cv)
         figure = _curve_figure(result, result.problems[0], METRICS["r2"])
         captions.append(figure["caption"])
     assert "too few folds" in captions[0]

@@ -25,7 +25,7 @@ SCRIPT = Path(slow_comparison.__file__)
 
 def compared(path, data=REGRESSION, **options):
     metrics = ["r2"] if data is REGRESSION else ["hamming_loss"]
-    return compare(data, ["Mean", "Tree"], metrics, cv=2, path=path, **options)
+    return compare(data, methods=["Mean", "Tree"], metrics=metrics, cv=2, path=path, **options)
 
 
 def without_times(result):
@@ -33,13 +33,14 @@ def without_times(result):
     return [{name: row.get(name) for name in names} for row in result.rows]
 
 
-def wait_for(path, process):
-    for _ in range(600):
-        if path.exists():
+def wait_for(folder, n_waiting, is_running=lambda: True):
+    """Wait until so many processes wait in the middle of a run."""
+    for _ in range(1200):
+        if len(list(folder.glob("waiting-*"))) == n_waiting:
             return
-        assert process.poll() is None, "it ended before it began"
+        assert is_running(), "it ended before it began"
         time.sleep(0.1)
-    raise AssertionError(f"{path} did not appear")
+    raise AssertionError("the comparison did not begin")
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def running(tmp_path):
     def start(n_jobs, limit):
         command = [sys.executable, str(SCRIPT), str(tmp_path), str(n_jobs), str(limit)]
         started.append(subprocess.Popen(command))
-        wait_for(tmp_path / "seen", started[-1])
+        wait_for(tmp_path, n_jobs, lambda: started[-1].poll() is None)
         return started[-1]
 
     yield start
@@ -79,18 +80,14 @@ def test_a_second_thread_is_refused(tmp_path):
     caught = []
 
     def second():
+        wait_for(tmp_path, 1)
         try:
             slow_comparison.result_of(tmp_path)
         except ResultsFileError as error:
             caught.append(str(error))
         (tmp_path / "go").touch()
 
-    def wait_and_start():
-        while not (tmp_path / "seen").exists():
-            time.sleep(0.05)
-        second()
-
-    thread = threading.Thread(target=wait_and_start)
+    thread = threading.Thread(target=second)
     thread.start()
     result = slow_comparison.result_of(tmp_path)
     thread.join()
@@ -137,7 +134,7 @@ def test_workers_whose_parent_is_killed_end_by_themselves(tmp_path, running, n_j
     assert len(family) > 1
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    for _ in range(100):
+    for _ in range(300):
         left = [pid for pid in family if is_running(pid)]
         if not left:
             break
@@ -287,7 +284,7 @@ def test_a_file_that_is_removed_meanwhile_is_written_again(tmp_path):
         return 0.5
 
     metric = replace(METRICS["r2"], name="own", function=removing, from_training={})
-    result = compare(REGRESSION, ["Mean"], [metric], cv=2, path=path)
+    result = compare(REGRESSION, methods=["Mean"], metrics=[metric], cv=2, path=path)
     assert len(result.rows) == 2
     assert len(path.read_text().splitlines()) == 1 + 2
 
@@ -302,7 +299,7 @@ def test_a_file_that_is_replaced_meanwhile_is_not_touched(tmp_path):
 
     metric = replace(METRICS["r2"], name="own", function=replacing, from_training={})
     with pytest.raises(ResultsFileError, match="was replaced by another file"):
-        compare(REGRESSION, ["Mean"], [metric], cv=2, path=path)
+        compare(REGRESSION, methods=["Mean"], metrics=[metric], cv=2, path=path)
     assert path.read_text() == "other\n"
 
 

@@ -50,7 +50,7 @@ def test_rivals_are_set_by_bare_names(name):
 
 def test_lists_under_bare_names_are_tuned():
     config = {"method": "Linear", "alpha": [1.0, 1e6]}
-    result = compare(DATA, [config], ["r2"], cv=2)
+    result = compare(DATA, methods=[config], metrics=["r2"], cv=2)
     assert result.failures == []
     assert all(row["settings"] == {"alpha": 1.0} for row in result.rows)
 
@@ -69,13 +69,15 @@ def test_lists_under_bare_names_are_tuned():
 def test_mistakes_are_refused_before_any_run(config, message, tmp_path):
     path = tmp_path / "results.jsonl"
     with pytest.raises(ValueError, match=message):
-        compare(DATA, ["Mean", config], ["r2"], cv=2, path=path)
+        compare(DATA, methods=["Mean", config], metrics=["r2"], cv=2, path=path)
     assert not path.exists()
 
 
 def test_a_dict_gives_names_to_any_kind_of_method():
     own = Method("Own", lambda problem, seed: Ridge())
-    result = compare(DATA, {"a": "Tree", "b": "tree", "c": own, "d": Ridge()}, ["r2"], cv=2)
+    result = compare(
+        DATA, methods={"a": "Tree", "b": "tree", "c": own, "d": Ridge()}, metrics=["r2"], cv=2
+    )
     assert result.methods("regression") == ["a", "b", "c", "d"]
     assert result.failures == []
 
@@ -85,6 +87,6 @@ def test_an_estimator_that_ends_the_process_is_a_failure():
         def fit(self, X, y):
             sys.exit("enough")
 
-    result = compare(DATA, {"bad": Leaving(), "good": Ridge()}, ["r2"], cv=2)
+    result = compare(DATA, methods={"bad": Leaving(), "good": Ridge()}, metrics=["r2"], cv=2)
     assert [row["method"] for row in result.failures] == ["bad", "bad"]
     assert result.failures[0]["error"].startswith("SystemExit: enough")

@@ -32,7 +32,7 @@ class Shifted(RegressorMixin, BaseEstimator):
 def comparison():
     data = {f"s{i}": make_correlated_targets(90, 4, 3, random_state=i) for i in range(4)}
     methods = {"Tree": "Tree", "mean": Shifted(), "off": Shifted(1.0), "far": Shifted(5.0)}
-    return compare(data, methods, ["arrmse"], cv=4)
+    return compare(data, methods=methods, metrics=["arrmse"], cv=4)
 
 
 def test_outputs_of_all_data_sets_are_blocks(comparison):
@@ -74,7 +74,7 @@ def test_methods_with_a_failure_take_no_part(comparison):
             raise RuntimeError("no")
 
     data = make_correlated_targets(60, 4, 3, random_state=0)
-    result = compare(data, {"Mean": "Mean", "bad": Failing()}, ["r2"], cv=3)
+    result = compare(data, methods={"Mean": "Mean", "bad": Failing()}, metrics=["r2"], cv=3)
     assert output_matrix(result, "regression")[0] == ["Mean"]
     assert verdicts(result, METRICS["r2"], "bad") == []
     assert friedman_over_outputs(result, "regression") is None

@@ -73,7 +73,12 @@ def test_perfectly_ordered_methods_have_an_infinite_f_value():
     values = np.tile([1.0, 2.0, 3.0], (4, 1))
     result = friedman_test(values, greater_is_better=False)
     assert result.iman_davenport == np.inf
-    assert result.iman_davenport_p == 0.0
+    assert result.iman_davenport_p == result.p_value > 0.0
+
+
+def test_two_blocks_that_agree_are_no_proof():
+    result = friedman_test(np.tile([1.0, 2.0, 3.0], (2, 1)), greater_is_better=False)
+    assert result.iman_davenport_p == pytest.approx(1 / 6)  # the chance of the same order again
 
 
 def test_saturation_is_the_smallest_size_not_significantly_worse_than_the_best():

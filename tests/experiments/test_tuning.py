@@ -48,7 +48,7 @@ def test_nested_tuning_trains_once_per_candidate_and_inner_fold_and_once_at_the_
         return METHODS["Tree"].make(problem, random_state)
 
     method = Method("T", make, ("regression",), {"max_depth": (1, 4)})
-    result = compare(REGRESSION, [method], ["r2"], cv=2, tuning=3)
+    result = compare(REGRESSION, methods=[method], metrics=["r2"], cv=2, tuning=3)
     assert result.failures == []
     assert len(calls) == 1 + 2 * (2 * 3 + 1)  # the names of settings are checked on the first
     assert all(row["settings"] == {"max_depth": 4} for row in result.rows)
@@ -70,8 +70,8 @@ def test_runs_share_the_budget_equally():
         def __call__(self, problem, random_state):
             return METHODS["Tree"].make(problem, random_state)
 
-    result = compare(REGRESSION, [Method("T", Spy(), space={"max_depth": tuple(range(1, 200))})],
-                     ["r2"], cv=2, budget=0.2)  # fmt: skip
+    method = Method("T", Spy(), space={"max_depth": tuple(range(1, 200))})
+    result = compare(REGRESSION, methods=[method], metrics=["r2"], cv=2, budget=0.2)
     seen = [row["n_tried"] for row in result.rows]
     assert all(1 <= n < 199 for n in seen)
     assert result.plan["budget"] == 0.2
@@ -79,25 +79,27 @@ def test_runs_share_the_budget_equally():
 
 def test_a_part_of_the_settings_is_drawn_and_the_same_in_all_folds():
     method = Method("T", METHODS["Tree"].make, space={"max_depth": tuple(range(1, 50))})
-    result = compare(REGRESSION, [method], ["r2"], cv=3, max_settings=4, bootstraps=2)
+    result = compare(
+        REGRESSION, methods=[method], metrics=["r2"], cv=3, max_settings=4, bootstraps=2
+    )
     drawn = [[b["settings"]["max_depth"] for b in row["bootstraps"]] for row in result.rows]
     assert len(drawn[0]) == 4
     assert drawn[0] == drawn[1] == drawn[2] == sorted(drawn[0])
     assert all(row["n_tried"] == 4 for row in result.rows)
     with pytest.raises(ValueError, match="max_settings must be an integer, 1 or more"):
-        compare(REGRESSION, ["Mean"], ["r2"], cv=2, max_settings=0)
+        compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2, max_settings=0)
 
 
 @pytest.mark.parametrize("tuning", [0, 1, 1.0, -0.5, "bbc", True])
 def test_wrong_tuning_is_refused(tuning):
     with pytest.raises(ValueError, match="share of the training rows"):
-        compare(REGRESSION, ["Mean"], ["r2"], cv=2, tuning=tuning)
+        compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2, tuning=tuning)
 
 
 @pytest.mark.parametrize("option", ["budget", "limit"])
 def test_wrong_times_are_refused(option):
     with pytest.raises(ValueError, match=f"{option} must be None or a number of seconds"):
-        compare(REGRESSION, ["Mean"], ["r2"], cv=2, **{option: 0})
+        compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2, **{option: 0})
 
 
 def test_bootstraps_weight_the_rows_they_draw():
@@ -131,7 +133,7 @@ def test_correction_takes_the_optimism_off_the_best_of_many_worthless_settings()
 
 
 def test_correction_of_one_setting_is_about_its_score():
-    result = compare(LABELS, ["Linear"], ["example_f1"], cv=3, bootstraps=50)
+    result = compare(LABELS, methods=["Linear"], metrics=["example_f1"], cv=3, bootstraps=50)
     found = result.corrected(result.problems[0].name, "Linear")
     assert found.score == pytest.approx(found.optimistic, abs=0.05)
     assert found.settings == {}
@@ -139,7 +141,7 @@ def test_correction_of_one_setting_is_about_its_score():
 
 
 def test_every_setting_is_judged_and_all_methods_see_the_same_draws():
-    result = compare(REGRESSION, ["Tree", "Mean"], ["arrmse"], cv=2, bootstraps=10)
+    result = compare(REGRESSION, methods=["Tree", "Mean"], metrics=["arrmse"], cv=2, bootstraps=10)
     row = result.rows[0]
     assert [b["settings"] for b in row["bootstraps"]] == [
         {"min_samples_leaf": n} for n in (1, 5, 20)
@@ -152,5 +154,5 @@ def test_every_setting_is_judged_and_all_methods_see_the_same_draws():
 
 
 def test_without_bootstraps_there_is_nothing_to_correct():
-    result = compare(REGRESSION, ["Mean"], ["r2"], cv=2)
+    result = compare(REGRESSION, methods=["Mean"], metrics=["r2"], cv=2)
     assert result.corrected(result.problems[0].name, "Mean") is None

@@ -97,3 +97,34 @@ def test_near_name_is_suggested(name, suggestion):
 def test_other_types_are_refused():
     with pytest.raises(TypeError, match=r"or a Metric; got 3\.$"):
         resolve(3)
+
+
+@each_metric
+def test_scores_of_outputs_are_those_of_each_output_alone(metric):
+    if metric.per_output is None:
+        with pytest.raises(ValueError, match="judges all outputs of a row together"):
+            metric.prepare(Y_TRAIN, per_output=True)
+        return
+    found = metric.prepare(Y_TRAIN, per_output=True)(Y, PREDICTIONS)
+    assert found.shape == (8,)
+    for j in range(8):
+        alone = metric.prepare(Y_TRAIN[:, [j]])(Y[:, [j]], PREDICTIONS[:, [j]])
+        np.testing.assert_allclose(found[j], alone)
+
+
+def test_messages_name_the_metrics_of_the_task():
+    with pytest.raises(ValueError, match=r"of 'r2', 'arrmse', 'rmse', 'mae', 'mape' .* 'rmse'"):
+        resolve("mse", "regression")
+    with pytest.raises(ValueError, match=r"lrap is a metric of multilabel; .* Use one of 'r2'"):
+        resolve("lrap", "regression")
+    assert resolve("lrap", "multilabel") is METRICS["lrap"]
+
+
+def test_a_scorer_of_probabilities_takes_no_scores():
+    class Scores:
+        def decision_function(self, X):
+            return PREDICTIONS
+
+    assert METRICS["lrap"].scorer()(Scores(), None, Y) > 0
+    with pytest.raises(AttributeError, match="predict_proba"):
+        METRICS["log_loss"].scorer()(Scores(), None, Y)

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import r2_score
+from scipy import sparse
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    r2_score,
+    root_mean_squared_error,
+)
 
 from polyleaf import metrics
 
@@ -153,3 +159,61 @@ def test_overfitting_score_is_relative_to_the_training_error():
 def test_wrong_inputs_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+ERRORS = [
+    (metrics.root_mean_squared_error, root_mean_squared_error),
+    (metrics.mean_absolute_error, mean_absolute_error),
+    (metrics.mean_absolute_percentage_error, mean_absolute_percentage_error),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), ERRORS)
+@given(problem=target_problems())
+def test_errors_equal_those_of_scikit_learn(ours, theirs, problem):
+    true, pred, weights = problem
+    for multioutput in ("uniform_average", "raw_values"):
+        options = {"sample_weight": weights, "multioutput": multioutput}
+        np.testing.assert_allclose(ours(true, pred, **options), theirs(true, pred, **options))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), ERRORS)
+@given(problem=target_problems(unobserved=True))
+def test_errors_of_a_target_with_gaps_are_those_of_its_observed_rows(ours, theirs, problem):
+    true, pred, weights = problem
+    found = ours(true, pred, sample_weight=weights, multioutput="raw_values")
+    for j, error in enumerate(found):
+        counts = ~np.isnan(true[:, j]) & (weights > 0)
+        expected = (
+            theirs(true[counts, j], pred[counts, j], sample_weight=weights[counts])
+            if counts.any()
+            else np.nan
+        )
+        np.testing.assert_allclose(error, expected)
+    np.testing.assert_allclose(ours(true, pred, sample_weight=weights), _mean_of_known(found))
+
+
+def _mean_of_known(values):
+    known = values[~np.isnan(values)]
+    return known.mean() if known.size else np.nan
+
+
+@pytest.mark.parametrize("block", [1, 7, 2**22])
+def test_sparse_targets_are_taken_some_columns_at_a_time(monkeypatch, block):
+    monkeypatch.setattr(metrics._regression, "_BLOCK_ENTRIES", block)
+    rng = np.random.default_rng(0)
+    true, pred = (sparse.random_array((6, 5), density=0.5, rng=rng).toarray() for _ in range(2))
+    weights = rng.random((6, 5))
+    means = rng.random(5)
+    for name, options in {
+        "macro_r2_score": {},
+        "root_mean_squared_error": {},
+        "relative_root_mean_squared_error": {"train_mean": means},
+    }.items():
+        score = getattr(metrics, name)
+        for weight in (None, weights[:, 0], weights):
+            np.testing.assert_allclose(
+                score(sparse.csr_array(true), sparse.csr_array(pred), sample_weight=weight,
+                      multioutput="raw_values", **options),
+                score(true, pred, sample_weight=weight, multioutput="raw_values", **options),
+            )  # fmt: skip

@@ -13,10 +13,11 @@ from polyleaf._registry import ESTIMATORS
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._main import say_version
-from polyleaf.cli._models import data_for, evaluation, features_for, fit_named, write_predictions
+from polyleaf.cli._models import data_for, evaluation, features_for, write_predictions
 from polyleaf.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, show_json, show_table
 from polyleaf.cli._values import parse_settings
+from polyleaf.experiments._best import fit_named
 from polyleaf.files.saving import load, save
 
 app = typer.Typer(
@@ -64,7 +65,8 @@ def fit(
     dataset = read_data([data], targets, n_targets, xml, exclude)[0]
     cls = _estimator_class(method, dataset.Y)
     given = parse_settings(settings or [], cls)
-    model = fit_named(cls(**({"random_state": seed} | given)), dataset)
+    model = cls(**({"random_state": seed} | given))
+    fit_named(model, dataset.X, dataset.Y, dataset.feature_names, dataset.output_names)
     save(model, out)
     size = out.stat().st_size
     if as_json:
@@ -101,6 +103,9 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
     data: Annotated[str, typer.Argument(help="A file with features and outputs.")],
     metric: Annotated[str | None, typer.Option(help="Names of metrics, by commas.")] = None,
+    per_output: Annotated[
+        bool, typer.Option("--per-output", help="Also the scores of each output.")
+    ] = False,
     train: Annotated[
         str | None, typer.Option(help="The data it was trained on, for metrics relative to them.")
     ] = None,
@@ -115,12 +120,16 @@ def evaluate(
     options = {"targets": targets, "n_targets": n_targets, "xml": xml, "exclude": exclude}
     dataset = data_for(fitted, data, **options)
     trained_on = None if train is None else data_for(fitted, train, **options)
-    scores = evaluation(fitted, dataset, split_names(metric), trained_on)
+    found = evaluation(fitted, dataset, split_names(metric), trained_on)
+    by_output = found.by_output()
     if as_json:
-        show_json(scores)
-    else:
-        show_table(f"{type(fitted).__name__} on {dataset.name}", ["metric", "score"],
-                   list(scores.items()))  # fmt: skip
+        show_json(found.scores | ({"outputs": by_output} if per_output else {}))
+        return
+    title = f"{type(fitted).__name__} on {dataset.name}"
+    show_table(title, ["metric", "score"], list(found.scores.items()))
+    if per_output:
+        rows = [[name, *scores.values()] for name, scores in by_output.items()]
+        show_table("Each output", ["output", *found.per_output], rows)
 
 
 @app.command()

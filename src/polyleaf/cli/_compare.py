@@ -96,8 +96,8 @@ def compare(
     try:
         result = compare_methods(
             problems,
-            _chosen(methods, config),
-            split_names(metric),
+            methods=_chosen(methods, config),
+            metrics=split_names(metric),
             classes=split_names(classes) or (),
             cv=(5 if data else 3) if cv is None else cv,
             tuning=parse_tuning(tuning),

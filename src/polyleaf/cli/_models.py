@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import csv
-import importlib
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyleaf import datasets, metrics
+from polyleaf import datasets
 from polyleaf.cli._data import read_data
 from polyleaf.datasets import Dataset
 from polyleaf.datasets._files import TABLES, format_suffix
 from polyleaf.estimator.label_scores import label_scores
-
-
-def named(matrix: Any, names: Any) -> Any:
-    """Return a frame with names of a dense matrix, where pandas is installed.
-
-    A model remembers the names, and refuses features in another order.
-    """
-    if not isinstance(matrix, np.ndarray):
-        return matrix
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError:
-        return matrix
-    return pandas.DataFrame(matrix, columns=list(names))
-
-
-def fit_named(model: Any, dataset: Dataset) -> Any:
-    """Train a model that knows the names of features and outputs, of sparse ones too."""
-    X = named(dataset.X, dataset.feature_names)
-    model.fit(X, named(dataset.Y, dataset.output_names))
-    if model._targets.output_names is None:
-        schema = replace(model._targets, output_names=tuple(dataset.output_names))
-        model._fitted = replace(model._fitted, targets=schema)
-    return model
+from polyleaf.experiments import Evaluation, evaluate
+from polyleaf.experiments._best import named
+from polyleaf.experiments._evaluate import is_label_model
+from polyleaf.metrics import METRICS
 
 
 def data_for(fitted: Any, name: str, **options: Any) -> Dataset:
@@ -82,65 +59,25 @@ def _ordered(fitted: Any, X: Any, name: str) -> Any:
 
 def evaluation(
     fitted: Any, dataset: Dataset, names: list[str] | None, trained_on: Dataset | None
-) -> dict[str, float]:
-    """Return scores by name: those asked for, or all that can be computed."""
+) -> Evaluation:
+    """Judge a model by the metrics that are asked for, or by all that can be computed."""
     X = _ordered(fitted, named(dataset.X, dataset.feature_names), dataset.name)
-    predicted = fitted.predict(X)
-    if isinstance(predicted, np.ndarray):
-        predicted = predicted.reshape(len(predicted), -1)
-    task = _task(fitted)
-    if task == "classes":
-        return _class_scores(dataset.Y, predicted, names)
-    y_train = None if trained_on is None else trained_on.Y
-    scores = None
-    values = {}
-    for metric in _chosen(names, task, y_train):
-        if metric.needs == "scores" and scores is None:
-            scores = label_scores(fitted, X, dataset.n_outputs)
-        given = scores if metric.needs == "scores" else predicted
-        values[metric.name] = metric.prepare(y_train)(dataset.Y, given)
-    return values
-
-
-def _task(fitted: Any) -> str:
-    if not hasattr(fitted, "classes_"):
-        return "regression"
-    trained = getattr(fitted, "estimator_", fitted)  # inside a TunedDecoder
-    return "multilabel" if trained._targets.kind == "multilabel" else "classes"
-
-
-def _chosen(names: list[str] | None, task: str, y_train: Any) -> Iterator[metrics.Metric]:
-    if names is None:
-        for metric in metrics.METRICS.values():
-            if metric.task == task and (y_train is not None or not metric.from_training):
-                yield metric
-        return
-    for metric in map(metrics.resolve, names):
-        if metric.task != task:
-            raise ValueError(f"{metric.name} is for {metric.task}, but the model is for {task}.")
-        if metric.from_training and y_train is None:
-            raise ValueError(
-                f"{metric.name} is relative to the training rows: say with --train which data "
-                "the model was trained on."
-            )
-        yield metric
-
-
-def _class_scores(Y: Any, predicted: Any, names: list[str] | None) -> dict[str, float]:
-    """Return the share of right entries and of rows that are right as a whole."""
-    if names is not None:
+    y_train = None if trained_on is None else _in_order(fitted, trained_on)
+    relative = [n for n in names or () if n in METRICS and METRICS[n].from_training]
+    if relative and y_train is None and not hasattr(fitted, "classes_"):
         raise ValueError(
-            "--metric is for numbers and labels; a model of classes is judged by its accuracy. "
-            "Leave it out."
+            f"{relative[0]} is relative to the training rows: say with --train which data the "
+            "model was trained on."
         )
-    truth = np.asarray(Y).reshape(len(Y), -1)
-    is_known = truth == truth  # only NaN differs from itself
-    is_right = truth.astype(str) == predicted.astype(str)
-    whole = is_right[is_known.all(axis=1)].all(axis=1)
-    return {
-        "accuracy": float(is_right[is_known].mean()),
-        "exact_match": float(whole.mean()) if whole.size else float("nan"),
-    }
+    return evaluate(fitted, X, _in_order(fitted, dataset), names, y_train=y_train)
+
+
+def _in_order(fitted: Any, dataset: Dataset) -> Any:
+    """Return Y with the outputs of a model, in its order, where they have the same names."""
+    found, wanted = list(map(str, dataset.output_names)), list(map(str, fitted.output_names_))
+    if found == wanted or set(found) != set(wanted):
+        return dataset.Y
+    return dataset.Y[:, [found.index(name) for name in wanted]]
 
 
 def write_predictions(path: Path, fitted: Any, X: Any, *, proba: bool) -> tuple[int, int]:
@@ -150,7 +87,7 @@ def write_predictions(path: Path, fitted: Any, X: Any, *, proba: bool) -> tuple[
         rows = fitted.predict(X)
     elif not hasattr(fitted, "classes_"):
         raise ValueError("--proba is for labels and classes; the model predicts numbers.")
-    elif _task(fitted) == "classes":
+    elif not is_label_model(fitted):
         names, rows = _class_probabilities(fitted, names, X)
     else:
         rows = label_scores(fitted, X, len(names))

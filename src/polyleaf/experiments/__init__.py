@@ -14,6 +14,7 @@ from polyleaf.experiments._baselines import (
 from polyleaf.experiments._bootstrap import CorrectedScore
 from polyleaf.experiments._compare import DEFAULT_METRICS, compare
 from polyleaf.experiments._comparison import Comparison, Standing
+from polyleaf.experiments._evaluate import Evaluation, evaluate
 from polyleaf.experiments._methods import Method
 from polyleaf.experiments._results_file import ResultsFileError
 from polyleaf.experiments._significance import Verdict
@@ -34,6 +35,7 @@ __all__ = [
     "BestChain",
     "Comparison",
     "CorrectedScore",
+    "Evaluation",
     "FriedmanResult",
     "LabelPowerset",
     "LabelsByRegression",
@@ -47,6 +49,7 @@ __all__ = [
     "average_ranks",
     "bootstrap_corrected_score",
     "compare",
+    "evaluate",
     "friedman_test",
     "pairwise_tests",
     "saturation_size",

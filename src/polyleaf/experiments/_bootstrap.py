@@ -40,7 +40,8 @@ class CorrectedScore:
     >>> from polyleaf.datasets import make_correlated_targets
     >>> from polyleaf.experiments import compare
     >>> data = {"made": make_correlated_targets(120, 5, 4, random_state=0)}
-    >>> found = compare(data, ["Tree"], ["r2"], cv=2, bootstraps=50).corrected("made", "Tree")
+    >>> result = compare(data, methods=["Tree"], metrics=["r2"], cv=2, bootstraps=50)
+    >>> found = result.corrected("made", "Tree")
     >>> found.low < found.score < found.high
     True
     """

@@ -39,9 +39,10 @@ _PACKAGES = ("polyleaf", "numpy", "scipy", "scikit-learn", "scikit-posthocs", *_
 
 def compare(
     data: Any,
+    y: Any = None,
+    *,
     methods: Sequence[Any] | Mapping[str, Any] | None = None,
     metrics: Sequence[str | Metric] | None = None,
-    *,
     classes: Sequence[str] = (),
     cv: Any = 5,
     tuning: float | int = 0.25,
@@ -62,8 +63,10 @@ def compare(
 
     Parameters
     ----------
-    data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+    data : Dataset, X, tuple (X, Y), sequence of Dataset, or mapping of str to Dataset or (X, Y)
         What to compare on.
+    y : array-like, frame or sparse matrix of shape (n,) or (n, d), optional
+        The outputs, where `data` is X alone.
     methods : None, sequence of (str, estimator, Method or dict), or mapping, default=None
         Names of `METHODS`, estimators, or configurations: ``{"method": "Boosting",
         "n_estimators": 50, "learning_rate": [0.05, 0.2]}``, in which a list is tuned; a bare
@@ -116,11 +119,11 @@ def compare(
     >>> from polyleaf.datasets import make_correlated_targets
     >>> from polyleaf.experiments import compare
     >>> X, Y = make_correlated_targets(200, 5, 4, random_state=0)
-    >>> result = compare((X, Y), ["Mean", "Linear", "Tree"], ["r2"], cv=2)
+    >>> result = compare(X, Y, methods=["Mean", "Linear", "Tree"], metrics=["r2"], cv=2)
     >>> result.leaderboard("r2")[0].method
     'Tree'
     """
-    problems = read_problems(data, classes)
+    problems = read_problems(data, classes, y)
     chosen = resolve_methods(methods, METHODS)
     by_task = _metrics_by_task(problems, metrics)
     check_settings(chosen, problems)
@@ -158,7 +161,7 @@ def compare(
                 file.add(row)
     order = {job.key: place for place, job in enumerate(jobs)}
     rows.sort(key=lambda row: order[row["dataset"], row["method"], row["fold"]])
-    return Comparison(rows, problems, by_task, plan | {"versions": _versions()})
+    return Comparison(rows, problems, by_task, plan | {"versions": _versions()}, chosen)
 
 
 def _metrics_by_task(
@@ -169,7 +172,11 @@ def _metrics_by_task(
     tasks: list[str] = sorted({problem.task for problem in problems})
     if names is None:
         return {task: tuple(METRICS[name] for name in DEFAULT_METRICS[task]) for task in tasks}
-    given = [resolve_metric(name) for name in names]
+    only = tasks[0] if len(tasks) == 1 else None  # unknown names are told those of the task
+    given = [
+        resolve_metric(name, None if isinstance(name, Metric) or name in METRICS else only)
+        for name in names
+    ]
     by_task = {task: tuple(m for m in given if m.task == task) for task in tasks}
     for task, found in by_task.items():
         if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.experiments._best import choices, fitted
 from polyleaf.experiments._bootstrap import CorrectedScore, corrected_score
+from polyleaf.experiments._methods import Method
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._significance import Verdict, verdicts
 from polyleaf.experiments._statistics import FriedmanResult, average_ranks, friedman_test
@@ -47,7 +50,8 @@ class Standing:
     >>> from polyleaf.datasets import make_multilabel
     >>> from polyleaf.experiments import compare
     >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
-    >>> first = compare((X, Y), ["Mean", "Tree"], ["hamming_loss"], cv=2).leaderboard()[0]
+    >>> result = compare(X, Y, methods=["Mean", "Tree"], metrics=["hamming_loss"], cv=2)
+    >>> first = result.leaderboard()[0]
     >>> first.method, first.rank, first.n_runs
     ('Tree', 1.0, 2)
     """
@@ -78,13 +82,15 @@ class Comparison:
         By task.
     plan : dict
         What was compared, and with which versions.
+    methods : sequence of Method, default=()
+        How the methods are made, for :meth:`best_estimator`.
 
     Examples
     --------
     >>> from polyleaf.datasets import make_multilabel
     >>> from polyleaf.experiments import compare
     >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
-    >>> result = compare((X, Y), ["Mean", "Tree"], ["hamming_loss"], cv=2)
+    >>> result = compare(X, Y, methods=["Mean", "Tree"], metrics=["hamming_loss"], cv=2)
     >>> result
     Comparison of methods (2) on data sets (1): 4 runs, 0 failed
     multilabel, by hamming_loss: Tree 0.1588, Mean 0.3912
@@ -100,11 +106,13 @@ class Comparison:
         problems: list[Problem],
         metrics: dict[str, tuple[Metric, ...]],
         plan: dict[str, Any],
+        methods: Sequence[Method] = (),
     ) -> None:
         self.rows = rows
         self.problems = problems
         self.metrics = metrics
         self.plan = plan
+        self.method_objects = list(methods)
 
     def __repr__(self) -> str:
         tasks = {metrics[0].name: task for task, metrics in self.metrics.items()}
@@ -127,8 +135,9 @@ class Comparison:
         """The runs that failed, with their errors."""
         return [row for row in self.rows if "error" in row]
 
-    def _metric(self, name: str | None) -> Metric:
-        found = [metric for group in self.metrics.values() for metric in group]
+    def _metric(self, name: str | None, task: str | None = None) -> Metric:
+        groups = self.metrics.values() if task is None else [self.metrics[task]]
+        found = [metric for group in groups for metric in group]
         if name is None:
             return found[0]
         for metric in found:
@@ -207,7 +216,7 @@ class Comparison:
         return methods, np.array(matrix)
 
     def leaderboard(self, metric: str | None = None) -> list[Standing]:
-        """Rank the methods by one metric, best first.
+        """Rank the methods by one metric, best first; of equal ranks, the better score first.
 
         Parameters
         ----------
@@ -230,7 +239,10 @@ class Comparison:
             self._standing(method, chosen, matrix[:, j], ranks[j])
             for j, method in enumerate(methods)
         ]
-        return sorted(standings, key=lambda s: (s.rank, np.isnan(s.score), s.method))
+        sign = -1.0 if chosen.greater_is_better else 1.0
+        return sorted(
+            standings, key=lambda s: (s.rank, bool(np.isnan(s.score)), sign * s.score, s.method)
+        )
 
     def _standing(self, method: str, metric: Metric, scores: Any, rank: float) -> Standing:
         rows = [r for r in self.rows if r["method"] == method and r["task"] == metric.task]
@@ -253,6 +265,69 @@ class Comparison:
             len(rows),
             len(rows) - len(good),
         )
+
+    @property
+    def best_settings(self) -> dict[str, dict[str, Any]]:
+        """The best method on each data set, with the settings that most folds chose.
+
+        By data set, in the form in which `compare` takes a method: ``{"method": "Boosting",
+        "learning_rate": 0.05}``. The best one is that with the best mean over folds of the first
+        metric.
+        """
+        found = {}
+        for problem in self.problems:
+            choice = next(choices(self, problem, self.metrics[problem.task][0]), None)
+            if choice is not None:
+                found[problem.name] = choice.configuration()
+        return found
+
+    def best_estimator(
+        self, dataset: str | None = None, *, metric: str | None = None, refit: bool = True
+    ) -> Any:
+        """Make the estimator that did best on a data set, and train it on all of its rows.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            Its name; needed if there are several.
+        metric : str, optional
+            The first one of the task by default.
+        refit : bool, default=True
+            False leaves the estimator unfitted.
+
+        Returns
+        -------
+        estimator
+            With the settings that most folds chose. Its score on new rows is what the
+            leaderboard shows for the method, or a little better, as it sees more rows.
+
+        Examples
+        --------
+        >>> from polyleaf.datasets import make_multilabel
+        >>> from polyleaf.experiments import compare
+        >>> X, Y = make_multilabel(200, 5, 4, random_state=0)
+        >>> result = compare(X, Y, methods=["Mean", "Tree"], metrics=["hamming_loss"], cv=2)
+        >>> result.best_settings
+        {'data': {'method': 'Tree', 'min_samples_leaf': 1}}
+        >>> result.best_estimator().predict(X[:2])
+        array([[1, 1, 1, 0],
+               [1, 1, 1, 0]])
+        """
+        problem = self._problem(dataset)
+        chosen = self._metric(metric, problem.task)
+        choice = next(choices(self, problem, chosen), None)
+        if choice is None:
+            raise ValueError(f"No method has a score by {chosen.name} on {problem.name}.")
+        seed = int(self.plan.get("random_state", 0))
+        return fitted(choice, seed) if refit else choice.estimator(seed)
+
+    def _problem(self, name: str | None) -> Problem:
+        by_name = {problem.name: problem for problem in self.problems}
+        if name is None and len(by_name) == 1:
+            return self.problems[0]
+        if name in by_name:
+            return by_name[name]
+        raise ValueError(f"dataset must be one of {', '.join(map(repr, by_name))}; got {name!r}.")
 
     def corrected(self, dataset: str, method: str) -> CorrectedScore | None:
         """Estimate the score of a tuned method without the optimism of tuning (BBC-CV).

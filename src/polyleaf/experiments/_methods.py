@@ -76,12 +76,28 @@ class Method:
         """Return all combinations of the search space; one empty dict without a space."""
         return [dict(zip(self.space, values)) for values in product(*self.space.values())]
 
+    def configuration(self) -> dict[str, Any]:
+        """Return its name, and parameters that were set, as `compare` takes a method."""
+        made = self.make
+        if not isinstance(made, _WithSettings):
+            return {"method": self.name}
+        return {"method": made.base_name, "name": self.name} | made.settings
+
     def description(self) -> dict[str, Any]:
         """Return what tells this method from others of its name, in JSON's types."""
         text = {name: [repr(v) for v in values] for name, values in self.space.items()}
         found = {"space": text, "digest": digest_of(self.make)}
         made_of = getattr(self.make, "made_of", None)
         return found if made_of is None else found | {"made_of": str(made_of)}
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in JSON's types; texts stand for other values."""
+    return {name: _plain(value) for name, value in settings.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)
 
 
 def polyleaf_methods() -> Iterable[Method]:
@@ -225,6 +241,7 @@ class _WithSettings:
 
     def __init__(self, base: Method, settings: dict[str, Any]) -> None:
         self.make = base.make
+        self.base_name = base.name
         self.settings = settings
         parts = (base.name, digest_of(base.make), digest_of(settings))
         self.made_of = f"{', '.join(parts)}: {sorted(settings.items())!r}"

@@ -92,30 +92,36 @@ def _parts(matrix: Any) -> list[Any]:
     return [hash_pandas_object(frame, index=False).to_numpy()]
 
 
-def read_problems(data: Any, classes: Iterable[str] = ()) -> list[Problem]:
+def read_problems(data: Any, classes: Iterable[str] = (), y: Any = None) -> list[Problem]:
     """Read what `compare` was given: one or several of Dataset, (X, Y), or a mapping of names.
 
     Parameters
     ----------
-    data : Dataset, tuple (X, Y), sequence of Dataset, or mapping of str to either
+    data : Dataset, X, tuple (X, Y), sequence of Dataset, or mapping of str to Dataset or (X, Y)
     classes : iterable of str
         Names of outputs of which each class becomes a label.
+    y : array-like, frame, sparse matrix or None
+        The outputs, where `data` is X.
 
     Returns
     -------
     list of Problem
         With distinct names.
     """
+    if y is not None:
+        data = (_checked_features(data, y), y)
     if isinstance(data, Dataset) or _is_pair(data):
         data = [data]
     if isinstance(data, Mapping):
         datasets = [_dataset(value, str(name)) for name, value in data.items()]
     elif isinstance(data, Sequence) and not isinstance(data, str):
         datasets = [_dataset(value, None) for value in data]
+    elif hasattr(data, "shape"):
+        raise TypeError("data is X, but there is no y: call compare(X, Y).")
     else:
         raise TypeError(
-            "data must be a Dataset, a pair (X, Y), a list of Datasets or a dict of names to "
-            f"those; got {type(data).__name__}."
+            "data must be a Dataset, X with y, a pair (X, Y), a list of Datasets or a dict of "
+            f"names to those; got {type(data).__name__}."
         )
     names = [dataset.name for dataset in datasets]
     if not datasets or len(set(names)) != len(names):
@@ -123,6 +129,21 @@ def read_problems(data: Any, classes: Iterable[str] = ()) -> list[Problem]:
             f"data must hold at least one data set, each with a name of its own; got {names}."
         )
     return list(map(_problem, with_labels_of_classes(datasets, classes)))
+
+
+def _checked_features(data: Any, y: Any) -> Any:
+    """Return X as an array or frame; say so if y was meant to be the methods."""
+    is_x = hasattr(data, "shape") or (
+        isinstance(data, list) and not any(isinstance(part, Dataset) for part in data)
+    )
+    X = np.asarray(data) if isinstance(data, list) else data
+    is_y = hasattr(y, "shape") or (isinstance(y, (list, tuple)) and len(y) == len(data))
+    if not (is_x and is_y):
+        raise TypeError(
+            "The second argument of compare is y, the outputs of X. Name the others: "
+            "compare(data, methods=..., metrics=...)."
+        )
+    return X
 
 
 def _is_pair(value: Any) -> bool:
@@ -187,5 +208,9 @@ def _names(matrix: Any, prefix: str) -> list[str]:
     names = getattr(matrix, "columns", None)
     if names is not None:
         return [str(name) for name in names]
-    n_columns = matrix.shape[1] if len(matrix.shape) > 1 else 1
+    shape = np.shape(matrix)
+    n_columns = shape[1] if len(shape) > 1 else 1
+    own = getattr(matrix, "name", None)  # of a series
+    if n_columns == 1 and isinstance(own, str):
+        return [own]
     return [f"{prefix}{j}" for j in range(n_columns)]

@@ -13,7 +13,8 @@ import numpy as np
 from polyleaf.estimator.label_scores import label_scores
 from polyleaf.experiments._bootstrap import bootstrap_scores
 from polyleaf.experiments._encoding import dense
-from polyleaf.experiments._methods import Method
+from polyleaf.experiments._evaluate import check_scores
+from polyleaf.experiments._methods import Method, plain_settings
 from polyleaf.experiments._model_facts import importances, model_facts, plain_floats
 from polyleaf.experiments._problem import Fold, Problem
 from polyleaf.experiments._settings import set_by_name
@@ -109,7 +110,7 @@ def _judged(job: Job) -> dict[str, Any]:
     predict_seconds = time.perf_counter() - start
     row: dict[str, Any] = {
         "scores": _scores(job.metrics, model, X_test, Y_test, predicted, Y),
-        "settings": {name: _plain(value) for name, value in settings.items()},
+        "settings": plain_settings(settings),
         "n_tried": n_tried,
         "fit_seconds": fit_seconds,
         "predict_seconds_per_row": predict_seconds / max(len(test), 1),
@@ -132,12 +133,13 @@ def _bootstraps(job: Job, chosen: dict[str, Any], chosen_model: Any) -> list[dic
     found = []
     for settings in job.settings():
         model = chosen_model if settings == chosen else _make(job, settings).fit(X, Y)
-        if metric.needs == "scores":
+        if metric.needs_scores:
+            check_scores(metric, model)
             given = label_scores(model, X_test, Y_test.shape[1])
         else:
             given = _predicted(model, X_test, Y)
         scores = bootstrap_scores(metric, Y, Y_test, given, job.bootstraps, job.random_state)
-        found.append(scores | {"settings": {k: _plain(v) for k, v in settings.items()}})
+        found.append(scores | {"settings": plain_settings(settings)})
     return found
 
 
@@ -183,8 +185,9 @@ def _scores(
     scores: Any = None
     for metric in metrics:
         given = predicted
-        if metric.needs == "scores":
+        if metric.needs_scores:
             try:
+                check_scores(metric, model)
                 scores = label_scores(model, X, Y.shape[1]) if scores is None else scores
             except (TypeError, AttributeError):
                 values[metric.name] = None
@@ -210,7 +213,7 @@ def _curve(job: Job, model: Any, X: Any, Y: Any, Y_train: Any) -> list[list[floa
     metric = job.metrics[0]
     if hasattr(model, "steps"):  # a pipeline, whose last step may be an ensemble
         X, model = model[:-1].transform(X), model[-1]
-    staged = "staged_predict_proba" if metric.needs == "scores" else "staged_predict"
+    staged = "staged_predict_proba" if metric.needs_scores else "staged_predict"
     if not hasattr(model, staged):
         return []
     score = metric.prepare(Y_train)
@@ -258,7 +261,3 @@ def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[
         {"row": int(row), "truth": plain_floats(t[kept]), "predicted": plain_floats(g[kept])}
         for row, t, g in zip(rows, truth, guess)
     ]
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)

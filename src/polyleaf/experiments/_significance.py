@@ -41,7 +41,7 @@ class Verdict:
     >>> from polyleaf.datasets import make_correlated_targets
     >>> from polyleaf.experiments import compare
     >>> data = make_correlated_targets(120, 5, 4, random_state=0)
-    >>> verdict = compare(data, ["Mean", "Tree"], ["r2"], cv=3).verdicts()[0]
+    >>> verdict = compare(data, methods=["Mean", "Tree"], metrics=["r2"], cv=3).verdicts()[0]
     >>> verdict.method, verdict.n_better, verdict.n_worse
     ('Mean', 0, 1)
     """

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from polyleaf.checks.optional import require
 
@@ -32,7 +32,7 @@ class FriedmanResult:
     statistic, p_value : float
         Of Friedman's test.
     iman_davenport, iman_davenport_p : float
-        Of the less conservative F statistic.
+        Of the less conservative F statistic, which is infinite where all blocks agree.
     critical_difference : float
         Mean ranks that differ by less are not told apart by Nemenyi's test at level `alpha`.
     dunn_difference : float
@@ -120,8 +120,7 @@ def friedman_test(scores: Any, *, greater_is_better: bool, alpha: float = 0.05) 
         statistic, p_value = 0.0, 1.0
     else:
         statistic, p_value = map(float, stats.friedmanchisquare(*values.T))
-    room = n * (k - 1) - statistic
-    f_value = (n - 1) * statistic / room if room > 1e-12 else float("inf")
+    f_value, f_p = _iman_davenport(statistic, p_value, n, k)
     spread = np.sqrt(k * (k + 1) / (6.0 * n))
     nemenyi = stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2.0)
     dunn = stats.norm.ppf(1 - alpha / (2.0 * (k - 1)))
@@ -129,13 +128,28 @@ def friedman_test(scores: Any, *, greater_is_better: bool, alpha: float = 0.05) 
         ranks,
         statistic,
         p_value,
-        float(f_value),
-        float(stats.f.sf(f_value, k - 1, (k - 1) * (n - 1))),
+        f_value,
+        f_p,
         float(nemenyi * spread),
         float(dunn * spread),
         n,
         alpha,
     )
+
+
+def _iman_davenport(statistic: float, p_value: float, n: int, k: int) -> tuple[float, float]:
+    """Return the F statistic and its p-value.
+
+    Where all blocks agree, F is infinite and its p-value would be 0 however few the blocks are.
+    Then the p-value is that of Friedman's test, or the chance that random orders agree, if that
+    is larger.
+    """
+    room = n * (k - 1) - statistic
+    if room <= 1e-9 * n * (k - 1):
+        chance = float(np.exp(-(n - 1) * special.gammaln(k + 1)))
+        return float("inf"), max(p_value, chance)
+    f_value = (n - 1) * statistic / room
+    return float(f_value), float(stats.f.sf(f_value, k - 1, (k - 1) * (n - 1)))
 
 
 def pairwise_tests(

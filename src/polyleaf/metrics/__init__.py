@@ -1,5 +1,6 @@
 """Metrics of many outputs: scikit-learn's signatures, NaN for 'not observed', dense and sparse."""
 
+from polyleaf.metrics._auc import roc_auc_score
 from polyleaf.metrics._label_sets import (
     example_f1_score,
     example_jaccard_score,
@@ -11,12 +12,16 @@ from polyleaf.metrics._label_sets import (
     multilabel_accuracy_score,
     subset_zero_one_loss,
 )
+from polyleaf.metrics._probabilities import brier_score_loss, log_loss
 from polyleaf.metrics._ranking import coverage_error, label_ranking_average_precision_score
 from polyleaf.metrics._registry import METRICS, Metric, column_means, resolve
 from polyleaf.metrics._regression import (
     macro_r2_score,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
     overfitting_score,
     relative_root_mean_squared_error,
+    root_mean_squared_error,
 )
 from polyleaf.metrics._top_k import (
     label_propensities,
@@ -30,6 +35,7 @@ from polyleaf.metrics._top_k import (
 __all__ = [
     "METRICS",
     "Metric",
+    "brier_score_loss",
     "column_means",
     "coverage_error",
     "example_f1_score",
@@ -40,7 +46,10 @@ __all__ = [
     "label_f1_score",
     "label_propensities",
     "label_ranking_average_precision_score",
+    "log_loss",
     "macro_r2_score",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
     "microlabel_accuracy_score",
     "multilabel_accuracy_score",
     "ndcg_at_k",
@@ -51,5 +60,7 @@ __all__ = [
     "propensity_scored_precision_at_k",
     "relative_root_mean_squared_error",
     "resolve",
+    "roc_auc_score",
+    "root_mean_squared_error",
     "subset_zero_one_loss",
 ]

@@ -83,18 +83,20 @@ def read_label_pair(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
     return true, pred
 
 
-def read_scores(y_score: Any, shape: tuple[int, int]) -> Floats | sparse.csr_array:
+def read_scores(
+    y_score: Any, shape: tuple[int, int], name: str = "y_score"
+) -> Floats | sparse.csr_array:
     """Read scores, one per row and label; what a sparse matrix does not store is the score 0."""
     scores: Floats | sparse.csr_array
     if is_sparse(y_score):
         scores = _canonical(y_score).astype(np.float64)
         is_finite = np.isfinite(scores.data).all()
     else:
-        scores = _as_floats(_two_dimensional(_as_array(y_score), "y_score"), "y_score")
+        scores = _as_floats(_two_dimensional(_as_array(y_score), name), name)
         is_finite = np.isfinite(scores).all()
-    check_same_shape(shape, scores.shape, "y_score")
+    check_same_shape(shape, scores.shape, name)
     if not is_finite:
-        raise ValueError("y_score must hold finite numbers; got NaN or infinity.")
+        raise ValueError(f"{name} must hold finite numbers; got NaN or infinity.")
     return scores
 
 

@@ -295,6 +295,18 @@ def label_f1_score(
     return float(defined.mean()) if defined.size else float("nan")
 
 
+def label_errors(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Floats:
+    """Return the share of wrong entries of each label, of shape (d,): Hamming loss by label."""
+    true, pred = read_label_pair(y_true, y_pred)
+    overlap = label_overlap(true, pred, read_row_weights(sample_weight, true.shape[0]))
+    return _ratios(overlap.n_wrong, overlap.n_observed, float("nan"))
+
+
+def label_hits(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Floats:
+    """Return the share of right entries of each label, of shape (d,)."""
+    return 1.0 - label_errors(y_true, y_pred, sample_weight=sample_weight)
+
+
 def mean_over_rows(values: Floats, weights: Floats, counts: Any = True) -> float:
     """Weighted mean over the rows that count and whose value is a number; NaN if there is none."""
     counted = np.where(np.isnan(values) | ~np.asarray(counts), 0.0, weights)

@@ -96,7 +96,7 @@ def _dense_candidates(true: Labels, scores: Floats, gains: Floats, k: int) -> _C
         rows,
         scores[rows, columns],
         np.ones(rows.size, np.int64),
-        _is_true(true, rows, columns) * gains[columns],
+        is_true_at(true, rows, columns) * gains[columns],
     )
 
 
@@ -108,7 +108,7 @@ def _sparse_candidates(true: Labels, scores: sparse.csr_array, gains: Floats) ->
     if true.observed is not None:
         keep &= true.observed[entries.row, entries.col]
     rows, columns, values = entries.row[keep], entries.col[keep], entries.data[keep]
-    stored_gains = _is_true(true, rows, columns) * gains[columns]
+    stored_gains = is_true_at(true, rows, columns) * gains[columns]
     n_stored = np.bincount(rows, minlength=n_rows)
     rest_gains = np.asarray(true.present @ gains)
     rest_gains = rest_gains - np.bincount(rows, stored_gains, minlength=n_rows)
@@ -122,7 +122,7 @@ def _sparse_candidates(true: Labels, scores: sparse.csr_array, gains: Floats) ->
     )
 
 
-def _is_true(true: Labels, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.bool_]:
+def is_true_at(true: Labels, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Look up entries; those of a sparse matrix by binary search in its sorted places."""
     present = true.present
     if not isinstance(present, sparse.csr_array):

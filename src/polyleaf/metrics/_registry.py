@@ -1,6 +1,6 @@
 """Metrics by name: what each one needs, and which direction is better.
 
-Early stopping, tuning and comparisons take their metrics from here.
+Early stopping, tuning, evaluations and comparisons take their metrics from here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.metrics import _label_sets, _ranking, _regression, _top_k
+from polyleaf.metrics import _auc, _label_sets, _probabilities, _ranking, _regression, _top_k
 from polyleaf.metrics._inputs import is_sparse
 
 Score = Callable[..., float]
@@ -33,13 +33,16 @@ class Metric:
         number.
     task : {"regression", "multilabel", "binary", "multiclass"}
         What Y holds: numbers, labels (all of `METRICS` are for these two), or one class per row.
-    needs : {"values", "labels", "scores"}
-        What it compares with Y: predicted numbers, predicted label sets (0 and 1), or scores
-        such as probabilities (for a binary problem those of the second class, for a multi-class
-        one of every class).
+    needs : {"values", "labels", "scores", "probabilities"}
+        What it compares with Y: predicted numbers, predicted label sets (0 and 1), scores (the
+        higher, the likelier), or scores that must be probabilities (for a binary problem those of
+        the second class, for a multi-class one of every class).
     greater_is_better : bool
     from_training : mapping of str to callable, default={}
         Further arguments of the function, each with how to compute it from the training Y.
+    per_output : callable or None, default=None
+        The same with one number for each output, of shape (d,), where outputs can be judged one
+        by one.
 
     Examples
     --------
@@ -54,17 +57,25 @@ class Metric:
     name: str
     function: Score
     task: Literal["regression", "multilabel", "binary", "multiclass"]
-    needs: Literal["values", "labels", "scores"]
+    needs: Literal["values", "labels", "scores", "probabilities"]
     greater_is_better: bool
     from_training: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    per_output: Callable[..., Any] | None = None
 
-    def prepare(self, y_train: Any = None) -> Score:
+    @property
+    def needs_scores(self) -> bool:
+        """Whether it compares scores or probabilities, not what `predict` gives."""
+        return self.needs in ("scores", "probabilities")
+
+    def prepare(self, y_train: Any = None, *, per_output: bool = False) -> Callable[..., Any]:
         """Compute once what the metric needs from the training rows.
 
         Parameters
         ----------
         y_train : array-like or sparse matrix of shape (n, d), optional
             The Y that the model was trained on. Some metrics need it, others ignore it.
+        per_output : bool, default=False
+            Whether the function is to give one number for each output, of shape (d,).
 
         Returns
         -------
@@ -76,8 +87,14 @@ class Metric:
                 f"The metric {self.name!r} is relative to the training rows: give y_train, the Y "
                 "that the model was trained on."
             )
+        if per_output and self.per_output is None:
+            raise ValueError(
+                f"The metric {self.name!r} judges all outputs of a row together. Those that judge "
+                f"outputs one by one are {_listed(self.task, only_per_output=True)}."
+            )
+        function = self.per_output if per_output and self.per_output else self.function
         arguments = {name: compute(y_train) for name, compute in self.from_training.items()}
-        return partial(self.function, **arguments) if arguments else self.function
+        return partial(function, **arguments) if arguments else function
 
     def scorer(self) -> Callable[..., float]:
         """Make a scorer, for the `scoring` of scikit-learn's searches and cross-validation.
@@ -118,9 +135,9 @@ class Metric:
 
 def _score_model(metric: Metric, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Score a model; a function, so that scorers can be sent to other processes."""
-    if metric.needs != "scores":
+    if not metric.needs_scores:
         predicted = model.predict(X)
-    elif hasattr(model, "predict_proba"):
+    elif hasattr(model, "predict_proba") or metric.needs == "probabilities":
         predicted = model.predict_proba(X)
         if isinstance(predicted, list):  # scikit-learn's: of 0 and 1, for each label
             predicted = np.column_stack([_of_one(p) for p in predicted])
@@ -172,18 +189,26 @@ def column_means(y: Any) -> Any:
 
 
 def _of_values(name: str, function: Score, *, greater: bool, **from_training: Any) -> Metric:
-    return Metric(name, function, "regression", "values", greater, from_training)
+    by_target = partial(function, multioutput="raw_values")
+    return Metric(name, function, "regression", "values", greater, from_training, by_target)
 
 
-def _of_labels(name: str, function: Score, *, greater: bool) -> Metric:
-    return Metric(name, function, "multilabel", "labels", greater)
+def _of_labels(name: str, function: Score, *, greater: bool, per_label: Any = None) -> Metric:
+    return Metric(name, function, "multilabel", "labels", greater, per_output=per_label)
 
 
 def _of_scores(name: str, function: Score, *, greater: bool, **from_training: Any) -> Metric:
     return Metric(name, function, "multilabel", "scores", greater, from_training)
 
 
+def _of_probabilities(name: str, function: Score) -> Metric:
+    per_label = partial(function, average=None)
+    return Metric(name, function, "multilabel", "probabilities", False, per_output=per_label)
+
+
 _LRAP = _ranking.label_ranking_average_precision_score
+_F1 = _label_sets.label_f1_score
+_AUC = _auc.roc_auc_score
 _PLACES = (1, 3, 5)
 
 #: All metrics by name.
@@ -197,16 +222,45 @@ METRICS: dict[str, Metric] = {
             greater=False,
             train_mean=column_means,
         ),
-        _of_labels("hamming_loss", _label_sets.hamming_loss, greater=False),
-        _of_labels("microlabel_accuracy", _label_sets.microlabel_accuracy_score, greater=True),
+        _of_values("rmse", _regression.root_mean_squared_error, greater=False),
+        _of_values("mae", _regression.mean_absolute_error, greater=False),
+        _of_values("mape", _regression.mean_absolute_percentage_error, greater=False),
+        _of_labels(
+            "hamming_loss",
+            _label_sets.hamming_loss,
+            greater=False,
+            per_label=_label_sets.label_errors,
+        ),
+        _of_labels(
+            "microlabel_accuracy",
+            _label_sets.microlabel_accuracy_score,
+            greater=True,
+            per_label=_label_sets.label_hits,
+        ),
         _of_labels("subset_zero_one_loss", _label_sets.subset_zero_one_loss, greater=False),
         _of_labels("multilabel_accuracy", _label_sets.multilabel_accuracy_score, greater=True),
         _of_labels("example_precision", _label_sets.example_precision_score, greater=True),
         _of_labels("example_recall", _label_sets.example_recall_score, greater=True),
         _of_labels("example_f1", _label_sets.example_f1_score, greater=True),
         _of_labels("example_jaccard", _label_sets.example_jaccard_score, greater=True),
-        _of_labels("macro_f1", partial(_label_sets.label_f1_score, average="macro"), greater=True),
-        _of_labels("micro_f1", partial(_label_sets.label_f1_score, average="micro"), greater=True),
+        _of_labels(
+            "macro_f1",
+            partial(_F1, average="macro"),
+            greater=True,
+            per_label=partial(_F1, average=None),
+        ),
+        _of_labels("micro_f1", partial(_F1, average="micro"), greater=True),
+        _of_probabilities("log_loss", _probabilities.log_loss),
+        _of_probabilities("brier_score", _probabilities.brier_score_loss),
+        Metric(
+            "macro_auc",
+            partial(_AUC, average="macro"),
+            "multilabel",
+            "scores",
+            True,
+            per_output=partial(_AUC, average=None),
+        ),
+        _of_scores("micro_auc", partial(_AUC, average="micro"), greater=True),
         _of_scores("lrap", _LRAP, greater=True),
         _of_scores("lrap_drop_empty", partial(_LRAP, empty_rows="drop"), greater=True),
         _of_scores("coverage_error", _ranking.coverage_error, greater=False),
@@ -236,13 +290,16 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def resolve(metric: str | Metric) -> Metric:
+def resolve(metric: str | Metric, task: str | None = None) -> Metric:
     """Return the metric that a `metric` parameter stands for.
 
     Parameters
     ----------
     metric : str or Metric
         A key of `METRICS`, or a metric of your own, which is returned.
+    task : {"regression", "multilabel"} or None, default=None
+        What it is to judge. A metric of another task is refused, and messages name those of this
+        one.
 
     Returns
     -------
@@ -253,18 +310,34 @@ def resolve(metric: str | Metric) -> Metric:
     >>> from polyleaf.metrics import resolve
     >>> resolve("hamming_loss").greater_is_better
     False
-    >>> resolve("haming")
+    >>> resolve("rsme", "regression")
     Traceback (most recent call last):
         ...
-    ValueError: metric must be one of 'r2', 'arrmse', 'hamming_loss', ...
-    or a Metric; got 'haming'. Did you mean 'hamming_loss'?
+    ValueError: metric must be one of 'r2', 'arrmse', 'rmse', 'mae', 'mape' (regression)
+    or a Metric; got 'rsme'. Did you mean 'rmse'?
     """
-    if isinstance(metric, Metric):
-        return metric
-    names = ", ".join(map(repr, METRICS))
+    found = METRICS.get(metric) if isinstance(metric, str) else metric
+    if isinstance(found, Metric) and (task is None or found.task == task):
+        return found
+    if isinstance(found, Metric):
+        raise ValueError(
+            f"{found.name} is a metric of {found.task}; the task is {task}. Use one of "
+            f"{_listed(task)}."
+        )
+    choices = " or ".join(f"{_listed(t)} ({t})" for t in (_TASKS if task is None else (task,)))
+    told = f"metric must be one of {choices} or a Metric; got {metric!r}."
     if not isinstance(metric, str):
-        raise TypeError(f"metric must be one of {names} or a Metric; got {metric!r}.")
-    if metric in METRICS:
-        return METRICS[metric]
-    hint = did_you_mean(metric, METRICS)
-    raise ValueError(f"metric must be one of {names} or a Metric; got {metric!r}.{hint}")
+        raise TypeError(told)
+    near = [m.name for m in METRICS.values() if task in (None, m.task)]
+    raise ValueError(told + did_you_mean(metric, near))
+
+
+_TASKS = ("regression", "multilabel")
+
+
+def _listed(task: str | None, *, only_per_output: bool = False) -> str:
+    return ", ".join(
+        repr(name)
+        for name, metric in METRICS.items()
+        if metric.task == task and not (only_per_output and metric.per_output is None)
+    )

@@ -1,14 +1,18 @@
 """Metrics of multi-target regression; a target that is not observed (NaN) does not count.
 
-With target j, observed rows i, weights w and the mean m_j over training rows (paper 004, eq. 5)::
+With target j, observed rows i, weights w and the mean m_j over training rows (Breskvar et al.
+2018, eq. 5)::
 
     r2_j    = 1 - sum_i w (y - y')^2 / sum_i w (y - mean_i y)^2
+    RMSE_j  = sqrt(sum_i w (y - y')^2 / sum_i w)
+    MAE_j   = sum_i w |y - y'| / sum_i w
+    MAPE_j  = sum_i w |y - y'| / max(|y|, eps) / sum_i w
     RRMSE_j = sqrt(sum_i w (y - y')^2 / sum_i w (y - m_j)^2)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -99,6 +103,137 @@ def _r2_scores(y_true: Any, y_pred: Any, sample_weight: Any) -> Floats:
     return scores
 
 
+def root_mean_squared_error(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sample_weight: Any = None,
+    multioutput: Multioutput = "uniform_average",
+) -> Any:
+    """Root of the mean squared error of each target (RMSE), or the plain average over targets.
+
+    Parameters
+    ----------
+    y_true : array-like or sparse matrix of shape (n,) or (n, d)
+        NaN is not observed and does not count.
+    y_pred : array-like or sparse matrix of shape (n,) or (n, d)
+        Finite wherever y_true is observed.
+    sample_weight : array-like of shape (n,) or (n, d), optional
+    multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
+        The average over targets, or one error per target.
+
+    Returns
+    -------
+    float or ndarray of shape (d,)
+        In the units of the targets; 0 is best. A target without an observed value has the error
+        NaN and is left out of the average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polyleaf.metrics import root_mean_squared_error
+    >>> Y = np.array([[1.0, 10.0], [2.0, np.nan]])
+    >>> root_mean_squared_error(Y, [[1.0, 13.0], [4.0, 0.0]], multioutput="raw_values").round(3)
+    array([1.414, 3.   ])
+    """
+    return _combine(np.sqrt(_mean_errors(_squares, y_true, y_pred, sample_weight)), multioutput)
+
+
+def mean_absolute_error(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sample_weight: Any = None,
+    multioutput: Multioutput = "uniform_average",
+) -> Any:
+    """Mean absolute error of each target (MAE), or the plain average over targets.
+
+    Parameters
+    ----------
+    y_true : array-like or sparse matrix of shape (n,) or (n, d)
+        NaN is not observed and does not count.
+    y_pred : array-like or sparse matrix of shape (n,) or (n, d)
+        Finite wherever y_true is observed.
+    sample_weight : array-like of shape (n,) or (n, d), optional
+    multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
+        The average over targets, or one error per target.
+
+    Returns
+    -------
+    float or ndarray of shape (d,)
+        In the units of the targets; 0 is best. A target without an observed value has the error
+        NaN and is left out of the average.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polyleaf.metrics import mean_absolute_error
+    >>> mean_absolute_error([[1.0, 10.0], [2.0, np.nan]], [[1.0, 13.0], [4.0, 0.0]])
+    2.0
+    """
+    return _combine(_mean_errors(_absolutes, y_true, y_pred, sample_weight), multioutput)
+
+
+def mean_absolute_percentage_error(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sample_weight: Any = None,
+    multioutput: Multioutput = "uniform_average",
+) -> Any:
+    """Mean absolute error as a share of the true value (MAPE), or the average over targets.
+
+    Parameters
+    ----------
+    y_true : array-like or sparse matrix of shape (n,) or (n, d)
+        NaN is not observed and does not count. A true value of 0 makes the error enormous
+        unless it is predicted exactly, as in scikit-learn: use another metric for such targets.
+    y_pred : array-like or sparse matrix of shape (n,) or (n, d)
+        Finite wherever y_true is observed.
+    sample_weight : array-like of shape (n,) or (n, d), optional
+    multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
+        The average over targets, or one error per target.
+
+    Returns
+    -------
+    float or ndarray of shape (d,)
+        A share, not per cent: 0.1 is ten per cent; 0 is best. A target without an observed value
+        has the error NaN and is left out of the average.
+
+    Examples
+    --------
+    >>> from polyleaf.metrics import mean_absolute_percentage_error
+    >>> mean_absolute_percentage_error([[2.0], [10.0]], [[1.0], [10.0]])
+    0.25
+    """
+    return _combine(_mean_errors(_shares, y_true, y_pred, sample_weight), multioutput)
+
+
+def _squares(true: Floats, pred: Floats) -> Floats:
+    return (true - pred) ** 2
+
+
+def _absolutes(true: Floats, pred: Floats) -> Floats:
+    return np.abs(true - pred)
+
+
+def _shares(true: Floats, pred: Floats) -> Floats:
+    return np.abs(true - pred) / np.maximum(np.abs(true), np.finfo(np.float64).eps)
+
+
+def _mean_errors(
+    error: Callable[[Floats, Floats], Floats], y_true: Any, y_pred: Any, sample_weight: Any
+) -> Floats:
+    """Return the weighted mean of the errors of each target; NaN without an observed value."""
+    means = []
+    for part in _column_blocks(y_true, y_pred, sample_weight):
+        true, pred, weights = _read(*part)
+        totals = weights.sum(axis=0)
+        sums = (weights * error(true, pred)).sum(axis=0)
+        means.append(np.divide(sums, totals, out=np.full(sums.shape, np.nan), where=totals > 0))
+    return np.concatenate(means)
+
+
 def relative_root_mean_squared_error(
     y_true: Any,
     y_pred: Any,
@@ -114,9 +249,9 @@ def relative_root_mean_squared_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or (n, d)
+    y_true : array-like or sparse matrix of shape (n,) or (n, d)
         NaN is not observed and does not count.
-    y_pred : array-like of shape (n,) or (n, d)
+    y_pred : array-like or sparse matrix of shape (n,) or (n, d)
         Finite wherever y_true is observed.
     train_mean : float or array-like of shape (d,)
         The mean of each target over the rows the model was trained on, such as
@@ -142,19 +277,31 @@ def relative_root_mean_squared_error(
     ...     Y, [[0.0, 1.0], [3.0, 2.0]], train_mean=Y_train.mean(axis=0), multioutput="raw_values")
     array([0.        , 0.9486833])
     """
-    true, pred, weights = _read(y_true, y_pred, sample_weight)
+    shape = np.shape(y_true)
+    n_targets = shape[1] if len(shape) > 1 else 1
     baseline = np.asarray(train_mean, dtype=np.float64)
-    if baseline.shape not in ((), (true.shape[1],)) or np.isinf(baseline).any():
+    if baseline.shape not in ((), (n_targets,)) or np.isinf(baseline).any():
         raise ValueError(
-            f"train_mean must hold one finite number for each of the {true.shape[1]} targets; "
+            f"train_mean must hold one finite number for each of the {n_targets} targets; "
             f"got {train_mean!r}."
         )
+    baseline = np.broadcast_to(baseline, (n_targets,))
+    ratios: list[Floats] = []
+    for part in _column_blocks(y_true, y_pred, sample_weight):
+        start = sum(map(len, ratios))
+        ratios.append(_error_ratios(*_read(*part), baseline[start:]))
+    return _combine(np.sqrt(np.concatenate(ratios)), multioutput)
+
+
+def _error_ratios(true: Floats, pred: Floats, weights: Floats, baseline: Floats) -> Floats:
+    """Return the squared error of each target by that of its baseline."""
+    baseline = baseline[: true.shape[1]]
     error = (weights * (true - pred) ** 2).sum(axis=0)
     baseline_error = (weights * (true - baseline) ** 2).sum(axis=0)
     ratios = np.where(error == 0, 0.0, np.inf)
     np.divide(error, baseline_error, out=ratios, where=baseline_error != 0)
     ratios[weights.sum(axis=0) == 0] = np.nan
-    return _combine(np.sqrt(ratios), multioutput)
+    return ratios
 
 
 def overfitting_score(train_error: float, test_error: float) -> float:

@@ -187,7 +187,7 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The metric; its negative if lower is better, as scikit-learn's scorers do.
         """
         metric = self._resolve_metric()
-        value = metric.prepare(y)(y, self.predict(X), sample_weight=sample_weight)
+        value = float(metric.prepare(y)(y, self.predict(X), sample_weight=sample_weight))
         return value if metric.greater_is_better else -value
 
     def _take_shape(self, n_labels: int) -> None:
