@@ -6,7 +6,7 @@ from rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 
 from polyleaf import _core
 from polyleaf.losses import LossTargets
-from polyleaf.rules.statistics import PackedStatistics, weighted
+from polyleaf.rules.learner import PackedStatistics, weighted
 
 NATIVE = [name for name, loss in LABEL_LOSSES.items() if loss.native_kernel]
 

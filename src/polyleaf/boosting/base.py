@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import losses, projections
-from polyleaf.boosting.booster import (
-    Booster,
-    BoostingSettings,
-)
+from polyleaf.boosting.booster import Booster, BoostingSettings
 from polyleaf.boosting.checks import (
     Callback,
     as_callbacks,
@@ -109,8 +106,13 @@ class Boosting(Estimator):
         if isinstance(name, str) and name == "auto":
             name = _AUTO_LOSSES.get(data.targets.schema.kind, "softmax")
         loss = losses.resolve(name)
-        is_joint, can_part = loss.is_joint_over_outputs, loss.can_part_outputs
-        settings = self._settings(data, tree, loss, is_joint, can_part)
+        declared = {
+            "n_values": loss.n_values_per_output,
+            "is_squared_error": loss.is_squared_error,
+            "is_joint": loss.is_joint_over_outputs,
+            "can_part": loss.can_part_outputs,
+        }
+        settings = self._settings(data, tree, loss, declared)
         heard = as_callbacks(callbacks)
         check_combinations(self, settings, data.schema, data.targets)
         if old is not None:
@@ -157,9 +159,9 @@ class Boosting(Estimator):
         return not isinstance(self.early_stopping, str) and bool(self.early_stopping)
 
     def _settings(
-        self, data: TrainingData, tree: TreeSettings, loss: Loss, is_joint: bool, can_part: bool
+        self, data: TrainingData, tree: TreeSettings, loss: Loss, declared: dict[str, Any]
     ) -> BoostingSettings:
-        """Give the settings, but for the view."""
+        """Give the settings, but for the view; `declared` is what the loss says of itself."""
         return BoostingSettings(
             tree=tree,
             loss=loss,
@@ -169,10 +171,7 @@ class Boosting(Estimator):
             l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
             monotone=monotone_signs(self.monotonic_cst, data.schema),
-            n_values=loss.n_values_per_output,
-            is_squared_error=loss.is_squared_error,
-            is_joint=is_joint,
-            can_part=can_part,
+            **declared,
         )
 
     def _validation_rows(

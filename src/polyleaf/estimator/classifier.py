@@ -37,6 +37,8 @@ class Classifier(ClassifierMixin, Estimator):
     """An estimator whose outputs are classes or labels."""
 
     _task: ClassVar[Task] = "classification"
+    #: Whether the model keeps the label sets of the training rows, for decoders that ask for them.
+    _keeps_label_sets: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -50,7 +52,8 @@ class Classifier(ClassifierMixin, Estimator):
     def _check_decoding(self) -> None:
         """Raise a ValueError if `decoding` asks for what this model does not keep."""
         rule, name = self.decoding, type(self).__name__
-        if rule == "known_label_set" or isinstance(rule, decoding.KnownLabelSet):
+        needs_sets = rule == "known_label_set" or isinstance(rule, decoding.KnownLabelSet)
+        if needs_sets and not self._keeps_label_sets:
             raise ValueError(
                 f"decoding of {name} must be 'auto', one of {', '.join(map(repr, PLAIN_RULES))} "
                 f"or such a Decoder; got {rule!r}, which needs the label sets of the training "

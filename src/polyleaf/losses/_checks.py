@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Loss
-from polyleaf.losses._targets import LossTargets
+from polyleaf.losses._base import Loss, LossTargets
 
 
 def check_shapes(loss: Loss, targets: LossTargets) -> None:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from polyleaf.losses._base import Hessian, Quadratic
+from polyleaf.losses._base import Hessian, LossTargets, Quadratic
 from polyleaf.losses._labels import MarginLoss, SquaredHinge, SquaredMargin, sigmoid, wrong_signs
-from polyleaf.losses._targets import LossTargets
 
 #: Steps towards the baseline, and when they are as good as none.
 _MOST_STEPS, _SMALL_STEP = 200, 1e-9

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from polyleaf.losses._base import Loss
-    from polyleaf.losses._targets import LossTargets
+    from polyleaf.losses._base import Loss, LossTargets
 
 _MOST_HALVINGS = 40
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Hessian, Loss, Quadratic
-from polyleaf.losses._targets import LossTargets
+from polyleaf.losses._base import Hessian, Loss, LossTargets, Quadratic
 
 #: Residuals below this (in standard deviations) count as this large in quadratics.
 _SMALLEST_RESIDUAL = 1e-3

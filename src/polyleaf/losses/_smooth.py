@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Loss, Quadratic
+from polyleaf.losses._base import Loss, LossTargets, Quadratic
 from polyleaf.losses._labels import MarginLoss, SquaredMargin
-from polyleaf.losses._targets import LossTargets
 
 #: Largest logarithm of a Poisson mean relative to the baseline that one round may add.
 _LARGEST_LOG_MOVE = 5.0

@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import TrainingData
+from polyleaf import _core
+from polyleaf.checks.warning import warn_user
+from polyleaf.data import BinnedFeatures, TrainingData
 from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.running import progress_bar
 from polyleaf.losses import Loss, LossTargets
-from polyleaf.rules.finishing import finish_rules
 from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.learner import RuleLearner, RuleSettings
-from polyleaf.rules.model import RuleSet
+from polyleaf.rules.model import MOST_DIGITS, RuleSet
 from polyleaf.rules.pruning import check_pruning, greedy_subset
 from polyleaf.rules.reader import RuleReader, rule_table
+
+#: A head below this share of the targets' size adds nothing.
+_LEAST_SHARE = 1e-9
 
 
 class RuleEstimator(Estimator):
@@ -35,13 +39,18 @@ class RuleEstimator(Estimator):
         raise NotImplementedError
 
     def _learn(
-        self, data: TrainingData, values: NDArray[Any], settings: RuleSettings, size: float
+        self,
+        data: TrainingData,
+        values: NDArray[Any],
+        settings: RuleSettings,
+        rng: np.random.Generator,
+        size: float,
     ) -> tuple[RuleSet, NDArray[np.float64]]:
         """Learn rules for values of shape (n_rows, n_channels), as large as `size`.
 
         Also gives the loss of held-out rows after each rule.
         """
-        rng, targets = self._rng(), data.targets
+        targets = data.targets
         by_row, by_entry = _separate_weights(targets.weights, targets.observed)
         learner = RuleLearner(
             data.binned,
@@ -324,3 +333,53 @@ def _separate_weights(
     if weights is None or weights.ndim == 1:
         return weights, observed
     return None, weights if observed is None else weights * observed
+
+
+def finish_rules(
+    rules: RuleSet, features: BinnedFeatures, values: NDArray[Any], size: float
+) -> RuleSet:
+    """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
+
+    Parameters
+    ----------
+    rules : RuleSet
+        As they were learnt.
+    features : BinnedFeatures
+        What they were learnt from.
+    values : ndarray of shape (n_rows, n_channels)
+        The targets.
+    size : float
+        How large the targets are, in the unit of the scores.
+    """
+    n_conditions = np.diff(rules.body_offsets)
+    kept = n_conditions > 0
+    kept[0] = True
+    if not kept.all():
+        # Heads are never empty.
+        most = np.maximum.reduceat(np.abs(rules.score), rules.head_offsets[:-1])
+        kept |= most > _LEAST_SHARE * size
+    if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
+        warn_user(
+            f"None of {rules.n_rules} rules found a condition, so that all rows get the same "
+            "scores. Check whether X is constant, or min_coverage or l1_regularization too large.",
+        )
+    if not kept.all():
+        rules = rules.take(np.flatnonzero(kept))
+    score = rules.score + 0.0  # no negative zeros, which people would read
+    return replace(rules, score=score, digits=threshold_digits(rules, features))
+
+
+def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uint8]:
+    """Count the digits with which each threshold stays between its neighbours among the values."""
+    digits = np.empty(rules.feature.size, np.uint8)
+    _core.count_threshold_digits(
+        features.bin_offsets,
+        features.bin_low,
+        features.bin_high,
+        rules.feature,
+        rules.operator,
+        rules.value,
+        MOST_DIGITS,
+        digits,
+    )
+    return digits

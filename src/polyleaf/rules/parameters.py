@@ -146,7 +146,7 @@ def rule_declarations(task: str, loss_doc: str) -> dict[str, Parameter]:
         "loss": Parameter(
             f"{{{choices}}} or Loss",
             f"{loss_doc}\nOr an instance of {classes} of `polyleaf.losses`.",
-            lambda value: _is_rule_loss(value, task),
+            lambda v: (isinstance(v, str) and v in names) or _is_rule_loss(v, task),
             f"one of {choices}, or an instance of {classes} of polyleaf.losses",
             names=names,
             stored=STORED_LOSS,

@@ -106,10 +106,11 @@ class RuleRegressor(RuleEstimator, Regressor):
         centre, unit = _standard_units(
             values, targets.observed, targets.weights, bool(self.normalize_outputs)
         )
-        settings = replace(self._settings(data.encoded.shape), starts_at_baseline=True)
+        settings, rng = self._settings(data.encoded.shape), self._rng()
+        settings = replace(settings, starts_at_baseline=True)
         values = (values - centre) / unit
         size = float(max(values.max(), -values.min()))
-        rules, losses = self._learn(data, values, settings, size)
+        rules, losses = self._learn(data, values, settings, rng, size)
         rules = _in_units(rules, centre, unit)
         return FittedRules(data.schema, targets.schema, rules, losses, centre=centre, unit=unit)
 
