@@ -112,6 +112,7 @@ void bind_plan(nb::module_& module) {
         .def_ro("subtree_rows", &SearchPlan::subtree_rows)
         .def_ro("histogram_rows", &SearchPlan::histogram_rows)
         .def_ro("subtraction_rows", &SearchPlan::subtraction_rows)
+        .def_ro("waiting_histograms", &SearchPlan::waiting_histograms)
         .def_ro("flag_sums_rows", &SearchPlan::flag_sums_rows)
         .def_ro("presorted_rows", &SearchPlan::presorted_rows)
         .def_ro("sorted_rows", &SearchPlan::sorted_rows)

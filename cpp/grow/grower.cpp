@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <queue>
+#include <set>
 
 #include "base/random.hpp"
 #include "grow/node_search.hpp"
@@ -65,14 +66,20 @@ class Grower {
                !rules_.is_pure(node.totals);
     }
 
+    // Whether children of the node may be searched from what is left of its histograms.
+    bool keeps_histograms(const OpenNode& node) const {
+        if (!search_.keeps_histograms(node.range.size())) return false;
+        return params_.max_leaf_nodes < 0 || (n_leaves_ + 1 < params_.max_leaf_nodes &&
+                                              rules_.can_split(node.range, node.depth + 1));
+    }
+
     // Sums and best split of one node, by all threads.
     void open_with_team(OpenNode& node, bool is_searched = true) {
-        const bool is_best_first = params_.max_leaf_nodes > 0;
         if (!enter(node, is_searched)) return;
-        if (!is_best_first && search_.keeps_histograms(node.range.size()))
-            node.histograms = search_.new_histograms();
+        if (keeps_histograms(node)) node.histograms = search_.new_histograms();
         SearchNode view{node.range, &node.totals, node.seed, search_.store_of(0)};
-        if (is_best_first && !node.listed && search_.keeps_listed_sums(node.range.size()))
+        if (params_.max_leaf_nodes > 0 && !node.listed &&
+            search_.keeps_listed_sums(node.range.size()))
             node.listed = search_.listed_sums_of(node.range);
         view.listed = node.listed.get();
         node.split = search_.find_with_team(view, node.histograms.get());
@@ -119,16 +126,18 @@ class Grower {
             node->totals = search_.summarise(node->range, 0, true);
             record_node(nodes_[node->id], node->range, node->totals);
         }
-        if (search_.keeps_histograms(small.range.size()))
-            small.histograms = search_.new_histograms();
+        if (keeps_histograms(small)) small.histograms = search_.new_histograms();
         ChannelStore* const store = search_.store_of(0);
         const SearchNode small_view{small.range, &small.totals, small.seed, store};
         const SearchNode large_view{large.range, &large.totals, large.seed, store};
         search_.find_siblings_with_team(small_view, large_view, small.histograms.get(), *parent,
                                         small.split, large.split);
-        for (OpenNode* node : {&small, &large})
-            if (rules_.is_pure(node->totals)) node->split = Split{};
-        if (search_.keeps_histograms(large.range.size()))
+        for (OpenNode* node : {&small, &large}) {
+            if (rules_.is_pure(node->totals) || !rules_.can_split(node->range, node->depth))
+                node->split = Split{};
+            node->totals = {};
+        }
+        if (keeps_histograms(large))
             large.histograms = std::move(parent);
         else
             search_.reuse(std::move(parent));
@@ -212,24 +221,39 @@ class Grower {
                        : a > b;
         };
         std::priority_queue<int32_t, std::vector<int32_t>, decltype(later)> queue(later);
+        // Nodes that keep their histograms. Those of the least gain, which are split last, lose
+        // them first; their children are built from their rows.
+        std::set<int32_t, decltype(later)> keeping(later);
         auto offer = [&](OpenNode node) {
-            if (!rules_.is_accepted(node.split)) return;
+            if (!rules_.is_accepted(node.split)) return search_.reuse(std::move(node.histograms));
+            const int32_t place = static_cast<int32_t>(open.size());
             open.push_back(std::move(node));
-            queue.push(static_cast<int32_t>(open.size()) - 1);
+            queue.push(place);
+            if (!open[place].histograms) return;
+            keeping.insert(place);
+            if (static_cast<int64_t>(keeping.size()) <= search_.waiting_histograms()) return;
+            search_.reuse(std::move(open[*keeping.begin()].histograms));
+            keeping.erase(keeping.begin());
         };
         offer(std::move(root));
-        for (int64_t n_leaves = 1; n_leaves < params_.max_leaf_nodes && !queue.empty();
-             ++n_leaves) {
+        while (n_leaves_ < params_.max_leaf_nodes && !queue.empty()) {
             team_.interrupt().check();
+            keeping.erase(queue.top());
             OpenNode node = std::move(open[queue.top()]);
             queue.pop();
             OpenNode left, right;
             divide(search_, nodes_[node.id], node, node.split, words_, 0, left, right);
             add_children(node.id, left, right);
-            const bool goes_on = n_leaves + 1 < params_.max_leaf_nodes;
-            summarise_children(node, left, right);
-            if (goes_on) derive_listed_sums(node, left, right);
-            open_children(node, {&left, &right}, goes_on);
+            const bool goes_on = ++n_leaves_ < params_.max_leaf_nodes;
+            const OpenNode& large = left.range.size() > right.range.size() ? left : right;
+            if (node.histograms && goes_on && rules_.can_split(large.range, large.depth)) {
+                open_siblings(left, right, std::move(node.histograms));
+            } else {
+                search_.reuse(std::move(node.histograms));
+                summarise_children(node, left, right);
+                if (goes_on) derive_listed_sums(node, left, right);
+                open_children(node, {&left, &right}, goes_on);
+            }
             offer(std::move(left));
             offer(std::move(right));
         }
@@ -271,6 +295,7 @@ class Grower {
     ThreadTeam team_;
     NodeSearch search_;
     std::vector<TreeNode> nodes_;
+    int64_t n_leaves_ = 1;  // best-first: of the tree so far
     std::vector<uint32_t> words_;
     StoppingRules rules_;
     Subtrees subtrees_;

@@ -109,9 +109,10 @@ void NodeSearch::split_lists(const NodeRange& range, int thread) {
 NodeTotals NodeSearch::summarise(const NodeRange& range, int thread, bool is_subtracted) {
     if (incremental_) return incremental_->summarise(range, store_of(thread), thread);
     // A child's histogram may be its parent's minus its sibling's: all three must then be sums of
-    // the same numbers, so nodes that take part are not centred. None does within a subtree.
-    const bool centre =
-        threads_[thread]->is_in_subtree || !(is_subtracted || keeps_histograms(range.size()));
+    // the same numbers, so these children are not centred. None takes part within a subtree. A
+    // parent is centred before its histograms are built, unless large nodes have no store.
+    const bool is_kept_raw = !plan_.is_best_first && keeps_histograms(range.size());
+    const bool centre = threads_[thread]->is_in_subtree || !(is_subtracted || is_kept_raw);
     return workspace_.summarise(range, store_of(thread), centre, plan_.needs_sums(range.size()),
                                 plan_.needs_products(range.size()),
                                 threads_[thread]->is_in_subtree ? nullptr : &team_);

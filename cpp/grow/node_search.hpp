@@ -87,6 +87,7 @@ class NodeSearch {
 
     // Whether a node of this size keeps its histograms for its children.
     bool keeps_histograms(int64_t n_rows) const { return n_rows >= plan_.subtraction_rows; }
+    int64_t waiting_histograms() const { return plan_.waiting_histograms; }
     std::unique_ptr<NodeHistograms> new_histograms();
     // Lets another node have them.
     void reuse(std::unique_ptr<NodeHistograms> histograms) {

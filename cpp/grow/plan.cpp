@@ -118,7 +118,7 @@ const Described when_names[kWhens] = {
      "and numeric"},
     {"histograms", "uint8 codes, float32 sums, not `random_cuts`, not `whole_lists`"},
     {"subtraction",
-     "histograms of all features, depth-first, and those of a node take at most 16 MB or the "
+     "histograms of all features, and those of a node take at most 16 MB or the "
      "memory of all codes"},
     {"greedy_categories", "several dense channels, not `random_cuts`"},
     {"flag_sums",
@@ -212,10 +212,13 @@ void SearchPlan::decide_conditions(const TreeFacts& facts, const GrowParams& par
     set(When::whole_lists, has_whole_lists);
     set(When::histograms, may_use_histograms && !has_whole_lists);
     // Kept histograms may take as much memory as the codes they save passes over, or little.
-    set(When::subtraction,
-        holds(When::histograms) && !draws_features && params.max_leaf_nodes < 0 &&
-            histogram_bytes(facts.n_dense_numeric, facts.n_channels, facts.has_entry_weights) <=
-                std::max(static_cast<size_t>(facts.n_code_bytes), kFewHistogramBytes));
+    const size_t kept_bytes =
+        histogram_bytes(facts.n_dense_numeric, facts.n_channels, facts.has_entry_weights);
+    const size_t most_bytes =
+        std::max(static_cast<size_t>(facts.n_code_bytes), kFewHistogramBytes);
+    set(When::subtraction, holds(When::histograms) && !draws_features && kept_bytes <= most_bytes);
+    if (holds(When::subtraction))
+        waiting_histograms = static_cast<int64_t>(kWaitingShare * most_bytes / kept_bytes);
 }
 
 void SearchPlan::decide_rows(const TreeFacts& facts, const GrowParams& params) {
@@ -239,7 +242,8 @@ void SearchPlan::decide_rows(const TreeFacts& facts, const GrowParams& params) {
     histogram_rows = least;
     // Children that are grown from lists have no use for histograms.
     if (holds(When::subtraction))
-        subtraction_rows = std::max({kSubtractionMinRows, 2 * subtree_rows + 1, least});
+        subtraction_rows =
+            std::max({kSubtractionMinRows, is_best_first ? 0 : 2 * subtree_rows + 1, least});
     loads_lazily = !has_other_features && !draws_features && !facts.has_entry_weights &&
                    params.max_leaf_nodes < 0 && least <= subtree_rows;
 }

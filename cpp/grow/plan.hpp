@@ -126,8 +126,11 @@ constexpr int64_t kHistogramMinRows = 384;
 constexpr int64_t kSortedListRows = 1024;
 // Below this many rows, a histogram is built as quickly as it is subtracted.
 constexpr int64_t kSubtractionMinRows = 4096;
-// Histograms of a node that are kept whatever the number of rows; few nodes have them at a time.
+// Histograms of a node that are kept whatever the number of rows.
 constexpr size_t kFewHistogramBytes = size_t{16} << 20;
+// Depth-first, few nodes have them at a time. Best-first, many nodes wait, and together they may
+// take this many times what one node may.
+constexpr size_t kWaitingShare = 2;
 // Larger subtrees do better with histograms, unless their rows come sorted.
 constexpr int64_t kMaxListRows = 4096;
 // The lists of a subtree stay in the second-level cache.
@@ -215,6 +218,8 @@ class SearchPlan {
     static constexpr int64_t kNever = INT64_MAX;
     int64_t histogram_rows = kNever;
     int64_t subtraction_rows = kNever;  // keep their histograms for their children
+    // Best-first: so many nodes keep them at a time, those of the highest gain.
+    int64_t waiting_histograms = 0;
     int64_t flag_sums_rows = kNever;
     // Nodes or subtrees of at most so many rows; 0: none.
     int64_t presorted_rows = 0;
