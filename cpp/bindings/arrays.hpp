@@ -5,11 +5,21 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace nb = nanobind;
 
 namespace polyleaf::bindings {
+
+// Packed buffers may start anywhere; reading them as T is undefined.
+[[noreturn]] inline void refuse_misaligned(size_t alignment) {
+    throw std::invalid_argument(
+        "arrays must be aligned, but one with elements of " + std::to_string(alignment) +
+        " bytes starts between two of them, as views of packed buffers do; "
+        "np.require(array, requirements='A') makes an aligned copy");
+}
 
 // Arrays of const T are read, others are written to. Python knows them as Vector[np.float64] and
 // the like (see tools/make_stub.py).
@@ -19,6 +29,13 @@ class Array : public nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::de
     using Base = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
     Array() = default;
     explicit Array(Base&& base) : Base(std::move(base)) {}
+
+    T* data() const {
+        T* first = Base::data();
+        if (reinterpret_cast<std::uintptr_t>(first) % alignof(T) != 0 && Base::size() > 0)
+            refuse_misaligned(alignof(T));
+        return first;
+    }
 };
 
 template <typename T>

@@ -231,7 +231,8 @@ def _read_numbers(
     is_1d = array.ndim == 1
     columns_first = array[:, None] if is_1d else array
     if array.dtype.kind in "biuf":
-        return columns_first.astype(np.float64, copy=False), is_1d, None
+        # The core reads it where it lies, which must not be in the middle of a packed buffer.
+        return np.require(columns_first, np.float64, ["C", "A"]), is_1d, None
     values = np.empty(columns_first.shape)
     for j in range(columns_first.shape[1]):
         where = "y" if is_1d else describe_column(None, j, "y")

@@ -294,17 +294,23 @@ def _with_checked_indices(matrix: Any, data_name: str) -> Any:
     """
     try:
         if matrix.format in _COMPRESSED_FORMATS:
-            arrays = (matrix.data, matrix.indices, matrix.indptr)
+            arrays = tuple(map(_aligned, (matrix.data, matrix.indices, matrix.indptr)))
             checked = _COMPRESSED_FORMATS[matrix.format](arrays, shape=matrix.shape)
             checked.check_format(full_check=True)
             return checked
         entries = matrix.tocoo()
-        return sparse.coo_array((entries.data, (entries.row, entries.col)), shape=matrix.shape)
+        data, row, col = map(_aligned, (entries.data, entries.row, entries.col))
+        return sparse.coo_array((data, (row, col)), shape=matrix.shape)
     except (ValueError, IndexError) as error:
         raise ValueError(
             f"The index arrays of the sparse {data_name} must lie within its shape and fit each "
             f"other; they do not ({error}). Build the matrix anew from its entries."
         ) from error
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Copy what lies in a packed buffer: compiled code cannot read it there."""
+    return np.require(array, requirements=["C", "A"])
 
 
 def to_float(values: NDArray[Any]) -> NDArray[Any]:

@@ -74,7 +74,7 @@ class StoredArrays:
 def expect_array(
     arrays: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic], ndim: int
 ) -> NDArray[Any]:
-    """Give the array of that name in C order.
+    """Give the array of that name, in C order and aligned.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def expect_array(
             f"Expected {name} to be {ndim}-dimensional {np.dtype(dtype).name}; got "
             f"{array.ndim}-dimensional {array.dtype.name}."
         )
-    return np.ascontiguousarray(array)
+    return np.require(array, requirements=["C", "A"])
 
 
 def expect_offsets(

@@ -151,7 +151,7 @@ class View:
 
         Every source channel counts as seen.
         """
-        given = np.ascontiguousarray(channels, dtype=np.float32)
+        given = np.require(np.asarray(channels), np.float32, ["C", "A"])
         if given.ndim != 2 or given.shape[1] == 0 or not np.all(np.isfinite(given)):
             raise ValueError(
                 "channels must be finite numbers of shape (n_rows, n_channels), with at least one "
