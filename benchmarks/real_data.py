@@ -178,6 +178,7 @@ def _varespec(folder: Path) -> Dataset:
 
 _COREL5K = _mulan("Corel5k-sparse.arff", "Corel5k.xml")
 _CELLCYCLE = _clus_parts(*(f"cellcycle_FUN.{part}.arff" for part in ("train", "valid", "test")))
+_CELLCYCLE_GO = _clus_parts(*(f"cellcycle_GO.{part}.arff" for part in ("train", "valid", "test")))
 _PHENO = _clus_parts(*(f"pheno_FUN.{part}.arff" for part in ("train", "valid", "test")))
 _RIVERS = _clus_parts("sr_percL=100_0_SLTrain.arff", "sr_percL=100_0_Test.arff")
 
@@ -222,6 +223,7 @@ _SETS = (
     _THYROID,
     _TCAST,
     _label("hmc-cellcycle-fun", (3757, 77, 499), 8.76, _CELLCYCLE, n_missing_features=16122),
+    _label("hmc-cellcycle-go", (3751, 77, 4125), 34.0, _CELLCYCLE_GO, n_missing_features=0),
     _label("hmc-pheno-fun", (1591, 69, 455), 9.08, _PHENO, n_nominal=69),
     _label("slovenian-rivers", (1060, 16, 724), 61.07, _RIVERS),
     _label("eco-eucalypts", (458, 7, 12), 1.838, _eucalypts),

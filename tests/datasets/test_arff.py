@@ -32,7 +32,7 @@ def test_nominal_feature_is_a_category_with_the_declared_levels(write):
 
 def test_nominal_feature_without_pandas_says_what_to_install(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'polyleaf\[readers\]'"):
+    with pytest.raises(ImportError, match="pip install pandas"):
         read(write, HEADER + "1,y,0\n")
 
 

@@ -70,3 +70,36 @@ def test_plain_targets_are_chosen_by_number_or_name(write):
 def test_hierarchical_attribute_cannot_be_a_plain_target(write):
     with pytest.raises(DataFormatError, match="'class' is a hierarchical attribute"):
         read(write, "x", "1,x\n", n_targets=1)
+
+
+GRAPH = """@relation genes
+@attribute size numeric
+@attribute class hierarchical root/a,root/b,a/c,b/c,c/d,a/e
+@data
+1.0,d
+2.0,e@b
+3.0,a
+"""
+
+
+def test_a_class_graph_gives_a_row_all_ancestors_of_its_classes(tmp_path):
+    path = tmp_path / "graph.arff"
+    path.write_text(GRAPH)
+    data = read_clus(path)
+    assert data.output_names == ["a", "b", "c", "d", "e"]
+    assert data.Y.toarray().tolist() == [[1, 1, 1, 1, 0], [1, 1, 0, 0, 1], [1, 0, 0, 0, 0]]
+
+
+def test_a_class_graph_with_a_cycle_is_refused(tmp_path):
+    path = tmp_path / "graph.arff"
+    path.write_text(GRAPH.replace("a/c,b/c", "a/c,d/c"))
+    with pytest.raises(DataFormatError, match="without cycles"):
+        read_clus(path)
+
+
+def test_paths_of_two_names_without_a_root_are_a_tree(tmp_path):
+    path = tmp_path / "tree.arff"
+    path.write_text(
+        GRAPH.replace("root/a,root/b,a/c,b/c,c/d,a/e", "d,e/x,b,a").replace("e@b", "e/x")
+    )
+    assert read_clus(path).output_names == ["d", "e", "e/x", "b", "a"]

@@ -25,7 +25,9 @@ def read_clus(
     """Read a CLUS data set.
 
     A hierarchical class attribute is flattened to one label per class of the hierarchy. A row
-    has the classes whose paths it lists, joined by ``@``, and all their ancestors.
+    has the classes that it lists, joined by ``@``, and all their ancestors. The hierarchy is a
+    tree, declared by paths (``animal/cat``), or a directed acyclic graph, declared by pairs of
+    parent and child of which some begin at ``root``, as the Gene Ontology is.
 
     Parameters
     ----------
@@ -43,18 +45,13 @@ def read_clus(
     -------
     Dataset
         With a hierarchical attribute, Y is a csr_array of int8, its columns named by the paths
-        in declared order; if the classes of some rows are unknown (``?``), Y is dense float64
+        (or the classes of a graph) in declared order; if the classes of some rows are unknown (``?``), Y is dense float64
         with NaN in those rows.
 
     Raises
     ------
     DataFormatError
         If the file is malformed; it says which line, what was expected and what came.
-
-    Notes
-    -----
-    Only trees are read. A class graph, declared as pairs of parent and child, would be read as
-    a tree of depth two.
 
     Examples
     --------

@@ -135,25 +135,72 @@ class TextEncoder:
 
 
 class HierarchyEncoder(TextEncoder):
-    """CLUS class attributes: sets of paths such as ``01/04@14/01`` in a declared hierarchy.
+    """CLUS class attributes: sets of classes such as ``01/04@14/01`` in a declared hierarchy.
+
+    A tree is declared by its paths (``01/04/02``), a directed acyclic graph by its edges, pairs of
+    parent and child, of which some begin at ``root`` (``root/GO0003674,GO0003674/GO0003774``).
 
     Parameters
     ----------
-    paths : sequence of str
-        The declared classes; undeclared ancestors are added before their first descendant.
+    declared : sequence of str
+        Paths or edges. Undeclared ancestors of a path are added before their first descendant.
 
     Attributes
     ----------
     labels : list of str
-        All classes of the hierarchy, ancestors included.
+        All classes of the hierarchy, ancestors included; without ``root``.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, declared: Sequence[str]) -> None:
         super().__init__()
         self._label_idx: dict[str, int] = {}
-        for path in paths:
-            for label in self._lineage(path):
-                self._label_idx.setdefault(label, len(self._label_idx))
+        #: The ancestors of each class and the class itself, as positions.
+        self._with_ancestors: dict[str, frozenset[int]] = {}
+        paths = [self._parts(path) for path in declared]
+        is_graph = all(len(path) == 2 for path in paths) and any(p[0] == "root" for p in paths)
+        if is_graph:
+            self._read_graph([(parent, child) for parent, child in paths])
+        else:
+            self._read_tree(paths)
+
+    def _read_tree(self, paths: list[list[str]]) -> None:
+        for parts in paths:
+            above: frozenset[int] = frozenset()
+            for depth in range(1, len(parts) + 1):
+                label = "/".join(parts[:depth])
+                above |= {self._label_idx.setdefault(label, len(self._label_idx))}
+                self._with_ancestors[label] = above
+
+    def _read_graph(self, edges: list[tuple[str, str]]) -> None:
+        parents: dict[str, list[str]] = {}
+        for parent, child in edges:
+            for label in (parent, child):
+                if label != "root":
+                    self._label_idx.setdefault(label, len(self._label_idx))
+                    parents.setdefault(label, [])
+            if parent != "root" and child != "root":
+                parents[child].append(parent)
+        # Parents before their children; what is left over lies on a cycle.
+        waiting = {label: len(above) for label, above in parents.items()}
+        children: dict[str, list[str]] = {label: [] for label in parents}
+        for child, above in parents.items():
+            for parent in above:
+                children[parent].append(child)
+        ready = [label for label, n in waiting.items() if n == 0]
+        while ready:
+            label = ready.pop()
+            own = frozenset([self._label_idx[label]])
+            inherited = [self._with_ancestors[parent] for parent in parents[label]]
+            self._with_ancestors[label] = own.union(*inherited)
+            for child in children[label]:
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    ready.append(child)
+        cyclic = [label for label in parents if label not in self._with_ancestors]
+        if cyclic:
+            raise RowError(
+                f"expected a class graph without cycles, got one through {shown(cyclic[0])}"
+            )
 
     @property
     def labels(self) -> list[str]:
@@ -170,16 +217,16 @@ class HierarchyEncoder(TextEncoder):
         """Return the sorted indices of the classes in `text` and all their ancestors."""
         found: set[int] = set()
         for path in text.split("@") if text else ():
-            found.update(self._label_idx[label] for label in self._lineage(path))
+            found.update(self._with_ancestors[path.strip()])
         return sorted(found)
 
     @staticmethod
-    def _lineage(path: str) -> list[str]:
-        """Return the ancestors of a class from the top down, then the class itself."""
+    def _parts(path: str) -> list[str]:
+        """Return the names of a path."""
         parts = path.strip().split("/")
         if len(parts) > _MAX_DEPTH or not all(part.strip() for part in parts):
             raise RowError(
                 f"expected a class path of at most {_MAX_DEPTH} names joined by '/', "
                 f"got {shown(path)}"
             )
-        return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+        return parts

@@ -81,7 +81,8 @@ def _model_bytes(model: Any) -> int | None:
 
 def _n_nodes(model: Any) -> int | None:
     """Count the nodes of polyleaf's and scikit-learn's trees."""
-    for part in vars(model).values() if hasattr(model, "__dict__") else ():
+    fitted = getattr(model, "_fitted", None)  # of polyleaf's
+    for part in vars(fitted).values() if fitted is not None else ():
         n_nodes = getattr(getattr(part, "structure", None), "n_nodes", None)
         if n_nodes is not None:
             return int(n_nodes)
