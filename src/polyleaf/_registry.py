@@ -1,7 +1,7 @@
 """The estimators by name, and the rooms they live in; a room is imported when it is first needed.
 
-A new family is a folder and a line here: then model files may hold its estimators, and the contract
-tests run over them; `polyleaf/__init__.py` makes them public.
+A new family is a folder and a line here: then model files may hold its estimators, and the
+contract tests run over them; `polyleaf/__init__.py` makes them public.
 """
 
 from __future__ import annotations

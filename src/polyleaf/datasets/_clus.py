@@ -45,8 +45,8 @@ def read_clus(
     -------
     Dataset
         With a hierarchical attribute, Y is a csr_array of int8, its columns named by the paths
-        (or the classes of a graph) in declared order; if the classes of some rows are unknown (``?``), Y is dense float64
-        with NaN in those rows.
+        (or the classes of a graph) in declared order; if the classes of some rows are unknown
+        (``?``), Y is dense float64 with NaN in those rows.
 
     Raises
     ------
