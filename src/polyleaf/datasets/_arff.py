@@ -44,7 +44,7 @@ class Attribute:
     kind : {"numeric", "nominal", "string", "hierarchical"}
         What its values are.
     levels : tuple of str
-        The declared levels of a nominal attribute, or the classes of a hierarchical one.
+        The declared levels of a nominal attribute, or what declares a hierarchical one.
     """
 
     name: str
@@ -221,4 +221,5 @@ def _classes(text: str) -> tuple[str, ...]:
         raise RowError("expected the classes of the hierarchy, separated by commas, got none")
     # Files in the wild end the list with a comma and repeat classes; neither is ambiguous.
     paths = [path.strip() for path in text.removesuffix(",").split(",")]
-    return tuple(HierarchyEncoder(paths).labels)
+    HierarchyEncoder(paths)  # refuses what is no hierarchy, at its line
+    return tuple(paths)
