@@ -223,7 +223,7 @@ _SETS = (
     _THYROID,
     _TCAST,
     _label("hmc-cellcycle-fun", (3757, 77, 499), 8.76, _CELLCYCLE, n_missing_features=16122),
-    _label("hmc-cellcycle-go", (3751, 77, 4125), 34.0, _CELLCYCLE_GO, n_missing_features=16136),
+    _label("hmc-cellcycle-go", (3751, 77, 4125), 34.91, _CELLCYCLE_GO, n_missing_features=16136),
     _label("hmc-pheno-fun", (1591, 69, 455), 9.08, _PHENO, n_nominal=69),
     _label("slovenian-rivers", (1060, 16, 724), 61.07, _RIVERS),
     _label("eco-eucalypts", (458, 7, 12), 1.838, _eucalypts),
