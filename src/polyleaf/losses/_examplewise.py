@@ -202,18 +202,18 @@ class _NormLoss(ExamplewiseLoss):
         return self.combine(squares.sum(axis=1))
 
     def gradient(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Compute e / |e|; 0 where there is no error."""
+        """Compute ``e / |e|``; 0 where there is no error."""
         errors, _, length = self._errors(targets, raw)
         slopes = np.zeros_like(errors)
         np.divide(errors, length, out=slopes, where=length > 0)
         return slopes
 
     def curvature(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
-        """Give the curvature of the squares over |e|, which is a bound."""
+        """Give the curvature of the squares over ``|e|``, which is a bound."""
         return self.quadratic(targets, raw).diagonal
 
     def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
-        """Compute e / |e| and the curvature of the squares over |e|, smoothed next to zero."""
+        """Compute ``e / |e|`` and the curvature of the squares over ``|e|``, smoothed next to zero."""
         errors, curvature, length = self._errors(targets, raw)
         length = np.maximum(length, _SHORTEST_ERROR)
         return Quadratic(errors / length, curvature / length, None)

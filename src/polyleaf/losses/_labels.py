@@ -168,7 +168,7 @@ class Logistic(MarginLoss):
     def decision_costs(
         self, scores: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give log(1 + exp(-|f|)) and log(1 + exp(|f|))."""
+        """Give ``log(1 + exp(-|f|))`` and ``log(1 + exp(|f|))``."""
         size = np.abs(scores)
         right = self.costs(size)
         return right, right + size

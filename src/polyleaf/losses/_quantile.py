@@ -106,7 +106,7 @@ class AbsoluteError(_PinballLoss):
     _scale = 2.0
 
     def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
-        """Give the sign of the residual r and 1 / |r|, both smoothed next to zero.
+        """Give the sign of the residual r and ``1 / |r|``, both smoothed next to zero.
 
         The parabola lies above the loss, so that its step lowers the loss.
         """
