@@ -213,7 +213,7 @@ class _NormLoss(ExamplewiseLoss):
         return self.quadratic(targets, raw).diagonal
 
     def quadratic(self, targets: LossTargets, raw: NDArray[Any]) -> Quadratic:
-        """Compute ``e / |e|`` and the curvature of the squares over ``|e|``, smoothed next to zero."""
+        """Compute ``e / |e|`` and a curvature, that of the squares over ``|e|``, smoothed at 0."""
         errors, curvature, length = self._errors(targets, raw)
         length = np.maximum(length, _SHORTEST_ERROR)
         return Quadratic(errors / length, curvature / length, None)
