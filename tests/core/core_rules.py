@@ -8,7 +8,7 @@ from scipy import sparse
 from polyleaf import _core
 from polyleaf.data import bin_features
 from polyleaf.losses import Quadratic
-from polyleaf.rules.learner import PackedStatistics
+from polyleaf.rules.statistics import PackedStatistics
 
 
 def columns_of(X, is_categorical=None, max_bins=255):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from polyleaf.losses import LOSSES, LossTargets, SquaredError
+from polyleaf.losses import LOSSES, LossTargets, SquaredError, resolve_margin_loss
 
 FOR_RULES = {name: cls() for name, cls in LOSSES.items() if "rules" in cls.learners}
 #: Losses of labels, in the form that rules of labels minimise.
 OF_LABELS = {
-    f"labels {name}": loss.margin_form()
+    f"labels {name}": resolve_margin_loss(loss)
     for name, loss in FOR_RULES.items()
     if "multilabel" in loss.tasks
 }
@@ -105,7 +105,7 @@ def test_the_squared_error_of_margins_is_that_of_labels_minus_one_and_one():
     rng = np.random.default_rng(6)
     labels, scores = rng.integers(2, size=(9, 3)), rng.normal(size=(9, 3))
     signs = LossTargets.of(2.0 * labels - 1)
-    loss, squared = SquaredError().margin_form(), SquaredError()
+    loss, squared = resolve_margin_loss("squared_error"), SquaredError()
     targets = LossTargets.of(labels)
     assert np.allclose(loss.losses(targets, scores), squared.losses(signs, scores))
     assert np.allclose(loss.gradient(targets, scores), squared.gradient(signs, scores))
@@ -166,24 +166,12 @@ def test_unobserved_labels_do_not_matter(name):
         assert np.all(loss.quadratic(one, scores).gradient[~observed] == 0)
 
 
-@pytest.mark.parametrize("name", EACH)
-def test_sums_at_zero_are_those_of_all_rows(name):
-    values, _ = problem(name, np.random.default_rng(0), n=50, k=6)
-    targets = LossTargets.of(values)
-    sums = EACH[name].sums_at_zero(targets)
-    assert (sums is not None) == (name == "labels logistic")
-    if sums is not None:
-        each = EACH[name].quadratic(targets, np.zeros(values.shape))
-        assert np.allclose(sums.gradient, each.gradient.sum(axis=0, keepdims=True))
-        assert np.allclose(sums.diagonal, each.diagonal.sum(axis=0, keepdims=True))
-
-
 @pytest.mark.parametrize("name", [n for n, loss in FOR_RULES.items() if loss.native_kernel])
 def test_a_subclass_has_no_native_kernel_unless_it_declares_one(name):
     changed = type("Changed", (LOSSES[name],), {})
     assert changed().native_kernel is None
     assert not changed().is_squared_error
     if name == "squared_error":
-        assert changed().margin_form() is None  # whose formulas would be those of squared errors
+        assert changed().margin_form is None  # whose formulas would be those of squared errors
     kept = type("Kept", (LOSSES[name],), {"native_kernel": name})
     assert kept().native_kernel == name

@@ -1,9 +1,9 @@
 """The losses of rules, for tests."""
 
-from polyleaf.losses import LOSSES
+from polyleaf.losses import LOSSES, resolve_margin_loss
 
 LABEL_LOSSES = {
-    name: cls().margin_form()
+    name: resolve_margin_loss(name)
     for name, cls in LOSSES.items()
     if "rules" in cls.learners and "multilabel" in cls.tasks
 }

@@ -9,6 +9,7 @@ from scipy import sparse
 from polyleaf import RuleClassifier, RuleRegressor
 from polyleaf.datasets import make_linear_labels, make_multilabel
 from polyleaf.losses import LossTargets
+from polyleaf.rules.training import rule_settings
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +253,7 @@ def test_bodies_obey_their_limits(labels):
 def test_the_papers_number_of_features(labels):
     X, Y = labels
     for n_features, expected in ((1, 1), (2, 1), (3, 2), (103, 7), (1001, 10)):
-        settings = RuleClassifier.paper()._settings((10, n_features))
+        settings = rule_settings(RuleClassifier.paper(), (10, n_features))
         assert settings.max_features == expected
     paper = RuleClassifier.paper(n_rules=5, random_state=0).fit(X, Y)
     assert paper.get_params()["max_bins"] is None

@@ -7,7 +7,7 @@ from rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 from polyleaf import RuleClassifier, RuleRegressor
 from polyleaf.datasets import make_multilabel
 from polyleaf.losses import LossTargets
-from polyleaf.rules.learner import RuleLearner
+from polyleaf.rules.training import RuleLearner
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from rule_losses import LABEL_LOSSES, NUMBER_LOSSES
 
 from polyleaf import _core
 from polyleaf.losses import LossTargets
-from polyleaf.rules.learner import PackedStatistics, weighted
+from polyleaf.rules.statistics import PackedStatistics, logistic_sums, weighted
 
 NATIVE = [name for name, loss in LABEL_LOSSES.items() if loss.native_kernel]
 
@@ -85,3 +85,11 @@ def test_derivatives_that_follow_many_heads_are_those_of_the_scores(size):
     # The scores have an error of so many roundings themselves.
     error = 400 * np.finfo(float).eps * np.maximum(1.0, np.abs(scores).max())
     assert np.allclose(known.gradient, exact, rtol=error, atol=1e-300)
+
+
+def test_sums_of_first_derivatives_are_those_of_all_rows():
+    labels = np.random.default_rng(0).integers(2, size=(50, 6), dtype=np.int8)
+    sums = logistic_sums(labels)
+    each = LABEL_LOSSES["logistic"].quadratic(LossTargets.of(labels), np.zeros(labels.shape))
+    assert np.allclose(sums.gradient, each.gradient.sum(axis=0, keepdims=True))
+    assert np.allclose(sums.diagonal, each.diagonal.sum(axis=0, keepdims=True))

@@ -9,9 +9,9 @@ from polyleaf.inspection._importances import (
 )
 from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
-from polyleaf.inspection._plot_rules import plot_rules
-from polyleaf.inspection._rules import rules_json, rules_text
-from polyleaf.inspection._rules_code import rules_to_python, rules_to_sql
+from polyleaf.rules.code import rules_to_python, rules_to_sql
+from polyleaf.rules.plot import plot_rules
+from polyleaf.rules.text import rules_json, rules_text
 from polyleaf.trees.plot import plot_tree
 from polyleaf.trees.text import tree_text
 

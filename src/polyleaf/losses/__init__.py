@@ -10,7 +10,14 @@ from polyleaf.losses._examplewise import (
 )
 from polyleaf.losses._labels import Logistic, MarginLoss, SquaredHinge
 from polyleaf.losses._quantile import AbsoluteError, Quantile
-from polyleaf.losses._registry import LOSSES, from_json, resolve, to_json
+from polyleaf.losses._registry import (
+    LOSSES,
+    from_json,
+    is_for,
+    resolve,
+    resolve_margin_loss,
+    to_json,
+)
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
 from polyleaf.losses._solver import minimise_each
 
@@ -34,7 +41,9 @@ __all__ = [
     "check_finite",
     "check_shapes",
     "from_json",
+    "is_for",
     "minimise_each",
     "resolve",
+    "resolve_margin_loss",
     "to_json",
 ]

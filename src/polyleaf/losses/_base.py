@@ -156,7 +156,7 @@ class Loss(BaseEstimator, ABC):
 
     The life of a loss in rules: `baseline` gives the default rule of numbers; every rule asks
     for the `quadratic` that it minimises, and for `row_losses` if steps are guarded or rows held
-    out; `gradient` tells pruning which rules to try first. Rules of labels take the `margin_form`.
+    out; `gradient` tells pruning which rules to try first. Rules of labels take a `MarginLoss`.
 
     A loss of your own that adds up over entries needs `losses` and `gradient`, in NumPy; the
     rest has general answers here. It is asked about some rows, but always about all outputs,
@@ -177,6 +177,9 @@ class Loss(BaseEstimator, ABC):
         Name of the formulas that the core has of it: "squared_error", "logistic" or
         "examplewise_logistic". A subclass may change the formulas, so that it has none unless it
         declares one itself.
+    margin_form : MarginLoss or None
+        What rules of labels minimise in its place, if it is no loss of margins itself. Not
+        inherited either.
     is_equivariant : bool
         Whether shifting and scaling an output shifts and scales its best prediction, so that
         outputs may be standardised.
@@ -204,6 +207,9 @@ class Loss(BaseEstimator, ABC):
     decomposable: ClassVar[bool] = True
     hessian: ClassVar[Hessian] = "diagonal"
     native_kernel: ClassVar[str | None] = None
+    margin_form: ClassVar[MarginLoss | None] = None
+    #: Whether it is a `MarginLoss`.
+    is_of_margins: ClassVar[bool] = False
     is_equivariant: ClassVar[bool] = False
     treats_outputs_alike: ClassVar[bool] = False
     largest_move: ClassVar[float] = np.inf
@@ -211,6 +217,7 @@ class Loss(BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.native_kernel = cls.__dict__.get("native_kernel")
+        cls.margin_form = cls.__dict__.get("margin_form")
 
     @property
     def is_squared_error(self) -> bool:
@@ -284,20 +291,6 @@ class Loss(BaseEstimator, ABC):
         raw : ndarray of shape (n_rows, n_channels)
         """
         return Quadratic(self.gradient(targets, raw), self.curvature(targets, raw), None)
-
-    def sums_at_zero(self, targets: LossTargets) -> Quadratic | None:
-        """Sum the quadratics of all rows at raw predictions of 0, as one row; None: no short way.
-
-        Parameters
-        ----------
-        targets : LossTargets
-            Without weights.
-        """
-        return None
-
-    def margin_form(self) -> MarginLoss | None:
-        """Give the loss as one of the margins of labels; None if it is none of labels."""
-        return None
 
     def row_losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Sum the loss over the entries of every row, of shape (n_rows,).

@@ -41,6 +41,7 @@ class MarginLoss(Loss):
 
     tasks: ClassVar[frozenset[str]] = frozenset({"binary", "multilabel"})
     learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
+    is_of_margins: ClassVar[bool] = True
     treats_outputs_alike: ClassVar[bool] = True
 
     @abstractmethod
@@ -54,10 +55,6 @@ class MarginLoss(Loss):
     @abstractmethod
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the probability of each label by its own raw prediction."""
-
-    def margin_form(self) -> MarginLoss:
-        """Give itself."""
-        return self
 
     def check_targets(self, targets: LossTargets) -> None:
         """Raise a ValueError if a target is neither 0 nor 1."""
@@ -178,12 +175,6 @@ class Logistic(MarginLoss):
         signs = wrong_signs(targets, raw)
         share = expit(signs * raw)
         return Quadratic(signs * share, share * (1.0 - share), None)
-
-    def sums_at_zero(self, targets: LossTargets) -> Quadratic:
-        """Sum -y / 2, with y = -1 or 1, and 1 / 4."""
-        n_rows, n_labels = targets.values.shape
-        surplus = 2 * targets.values.sum(axis=0, dtype=np.int64) - n_rows
-        return Quadratic(-0.5 * surplus[None], np.full((1, n_labels), 0.25 * n_rows), None)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give 1 / (1 + exp(-f))."""

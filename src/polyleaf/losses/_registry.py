@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from polyleaf.losses._examplewise import (
     ExamplewiseSquaredError,
     ExamplewiseSquaredHinge,
 )
-from polyleaf.losses._labels import Logistic, SquaredHinge
+from polyleaf.losses._labels import Logistic, MarginLoss, SquaredHinge
 from polyleaf.losses._quantile import AbsoluteError, Quantile
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
 
@@ -60,6 +60,50 @@ def resolve(loss: str | Loss) -> Loss:
     is_class = isinstance(loss, type) and issubclass(loss, Loss)
     hint = f" Did you mean {loss.__name__}()?" if is_class else ""
     raise TypeError(f"loss must be one of {_names()} or a Loss; got {loss!r}.{hint}")
+
+
+def is_for(loss: Any, learner: str, task: str) -> bool:
+    """Tell whether a family can minimise what a `loss` parameter stands for.
+
+    Parameters
+    ----------
+    loss : object
+        A name, an instance, or something else, which no family can.
+    learner : {"boosting", "rules"}
+    task : str
+        Kind of targets. Rules score labels by margins, and take classes for labels.
+
+    Examples
+    --------
+    >>> [is_for(name, "rules", "multilabel") for name in ("logistic", "softmax", "huber")]
+    [True, False, False]
+    """
+    if isinstance(loss, str) and loss in LOSSES:
+        loss = LOSSES[loss]()
+    elif isinstance(loss, Loss):
+        loss.check_params()
+    else:
+        return False
+    if learner not in loss.learners or task not in loss.tasks:
+        return False
+    has_margins = loss.is_of_margins or loss.margin_form is not None
+    return has_margins or (learner, task) != ("rules", "multilabel")
+
+
+def resolve_margin_loss(loss: str | Loss) -> MarginLoss:
+    """Return the loss of margins that a `loss` parameter stands for, if `is_for` says it does.
+
+    Parameters
+    ----------
+    loss : str or Loss
+
+    Examples
+    --------
+    >>> resolve_margin_loss("logistic"), resolve_margin_loss("squared_error")
+    (Logistic(), SquaredMargin())
+    """
+    given = resolve(loss)
+    return cast("MarginLoss", given if given.is_of_margins else given.margin_form)
 
 
 def to_json(loss: Loss) -> dict[str, Any]:

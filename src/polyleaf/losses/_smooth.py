@@ -35,6 +35,7 @@ class SquaredError(Loss):
     )
     learners: ClassVar[frozenset[str]] = frozenset({"boosting", "rules"})
     native_kernel: ClassVar[str | None] = "squared_error"
+    margin_form: ClassVar[MarginLoss | None] = SquaredMargin()
     is_equivariant: ClassVar[bool] = True
 
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
@@ -62,10 +63,6 @@ class SquaredError(Loss):
             along -= part.weighted_sums(self.gradient(part, raw[rows]) * direction[rows])
             squares += part.weighted_sums(np.broadcast_to(direction[rows] ** 2, raw[rows].shape))
         return _ratio(along, squares)
-
-    def margin_form(self) -> MarginLoss | None:
-        """Give the squared error of labels -1 and 1; None for a subclass with other formulas."""
-        return SquaredMargin() if self.is_squared_error else None
 
 
 class Huber(Loss):

@@ -10,21 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf import _core
-from polyleaf.checks.warning import warn_user
-from polyleaf.data import BinnedFeatures, TrainingData
 from polyleaf.estimator.base import Estimator
-from polyleaf.estimator.parameters import count, feature_count
-from polyleaf.estimator.running import progress_bar
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.fitted import FittedRules
-from polyleaf.rules.learner import RuleLearner, RuleSettings
-from polyleaf.rules.model import MOST_DIGITS, RuleSet
+from polyleaf.rules.model import RuleSet
 from polyleaf.rules.pruning import check_pruning, greedy_subset
 from polyleaf.rules.reader import RuleReader, rule_table
-
-#: A head below this share of the targets' size adds nothing.
-_LEAST_SHARE = 1e-9
 
 
 class RuleEstimator(Estimator):
@@ -33,73 +24,10 @@ class RuleEstimator(Estimator):
     _fitted_type = FittedRules
     _fitted: FittedRules
 
-    # Fitting -----------------------------------------------------------------------------------
-
     def _loss(self) -> Loss:
         raise NotImplementedError
 
-    def _learn(
-        self,
-        data: TrainingData,
-        values: NDArray[Any],
-        settings: RuleSettings,
-        rng: np.random.Generator,
-        size: float,
-    ) -> tuple[RuleSet, NDArray[np.float64]]:
-        """Learn rules for values of shape (n_rows, n_channels), as large as `size`.
-
-        Also gives the loss of held-out rows after each rule.
-        """
-        targets = data.targets
-        by_row, by_entry = _separate_weights(targets.weights, targets.observed)
-        learner = RuleLearner(
-            data.binned,
-            LossTargets(values, by_entry, targets.schema.channel_offsets),
-            by_row,
-            self._loss(),
-            settings,
-            self._hold_out(data, rng),
-            self._n_threads(),
-        )
-        with progress_bar(type(self).__name__, settings.n_rules, self.verbose) as advance:
-            rules = learner.learn(data.encoded.shape[1], rng, advance, bool(self.verbose))
-        finished = finish_rules(rules, data.features, values, size)
-        return finished, np.array(learner.losses)
-
-    def _settings(self, shape: tuple[int, int]) -> RuleSettings:
-        n_rows, n_features = shape
-        sizes = {"complete": 0, "single": 1, "partial": self.head_size}
-        size = sizes[self.head]
-        return RuleSettings(
-            n_rules=int(self.n_rules),
-            head_size=float(size) if isinstance(size, float) else int(size),
-            learning_rate=float(self.learning_rate),
-            l2_regularization=float(self.l2_regularization),
-            l1_regularization=float(self.l1_regularization),
-            bootstrap=bool(self.bootstrap),
-            max_features=feature_count(self.max_features, n_features),
-            max_conditions=self.max_conditions,
-            min_coverage=count(self.min_coverage, n_rows),
-            label_bins=getattr(self, "label_bins", None),
-            is_guarded=self.step == "guarded",
-            n_iter_no_change=int(self.n_iter_no_change) if self.early_stopping else None,
-        )
-
-    def _hold_out(
-        self, training: TrainingData, rng: np.random.Generator
-    ) -> NDArray[np.bool_] | None:
-        if not self.early_stopping:
-            return None
-        usable = training.weighted_rows
-        n_held_out = int(np.ceil(float(self.validation_fraction) * usable.size))
-        if n_held_out >= usable.size:
-            raise ValueError(
-                f"early_stopping holds out {n_held_out} of {usable.size} rows and leaves none to "
-                "learn from. Give more rows, or early_stopping=False."
-            )
-        held_out = np.zeros(training.n_rows, dtype=np.bool_)
-        held_out[rng.choice(usable, n_held_out, replace=False)] = True
-        return held_out
+    # What was learnt ---------------------------------------------------------------------------
 
     @property
     def _rules(self) -> RuleSet:
@@ -324,62 +252,3 @@ def _as_rows(X: Any) -> Any:
     if hasattr(X, "to_frame"):  # a pandas Series, with the types that its values have
         return X.to_frame().T.infer_objects()
     return np.asarray(X).reshape(1, -1)
-
-
-def _separate_weights(
-    weights: NDArray[np.float64] | None, observed: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
-    """Tell weights of rows from those of entries, which are 0 where nothing was observed."""
-    if weights is None or weights.ndim == 1:
-        return weights, observed
-    return None, weights if observed is None else weights * observed
-
-
-def finish_rules(
-    rules: RuleSet, features: BinnedFeatures, values: NDArray[Any], size: float
-) -> RuleSet:
-    """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
-
-    Parameters
-    ----------
-    rules : RuleSet
-        As they were learnt.
-    features : BinnedFeatures
-        What they were learnt from.
-    values : ndarray of shape (n_rows, n_channels)
-        The targets.
-    size : float
-        How large the targets are, in the unit of the scores.
-    """
-    n_conditions = np.diff(rules.body_offsets)
-    kept = n_conditions > 0
-    kept[0] = True
-    if not kept.all():
-        # Heads are never empty.
-        most = np.maximum.reduceat(np.abs(rules.score), rules.head_offsets[:-1])
-        kept |= most > _LEAST_SHARE * size
-    if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
-        warn_user(
-            f"None of {rules.n_rules} rules found a condition, so that all rows get the same "
-            "scores. Check whether X is constant, or min_coverage or l1_regularization too large.",
-        )
-    if not kept.all():
-        rules = rules.take(np.flatnonzero(kept))
-    score = rules.score + 0.0  # no negative zeros, which people would read
-    return replace(rules, score=score, digits=threshold_digits(rules, features))
-
-
-def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uint8]:
-    """Count the digits with which each threshold stays between its neighbours among the values."""
-    digits = np.empty(rules.feature.size, np.uint8)
-    _core.count_threshold_digits(
-        features.bin_offsets,
-        features.bin_low,
-        features.bin_high,
-        rules.feature,
-        rules.operator,
-        rules.value,
-        MOST_DIGITS,
-        digits,
-    )
-    return digits

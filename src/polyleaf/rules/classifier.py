@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import sparse
 from polyleaf import decoding
 from polyleaf.data import (
     Targets,
-    TargetSchema,
     TrainingData,
     align_targets,
     decode_classes,
@@ -22,13 +20,17 @@ from polyleaf.data import (
 )
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented, is_int
-from polyleaf.losses import LossTargets, MarginLoss, resolve
+from polyleaf.losses import LossTargets, MarginLoss, resolve_margin_loss
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
+from polyleaf.rules.label_sets import (
+    KnownLabelSets,
+    dense_labels,
+    normalised,
+    training_label_sets,
+)
 from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
-
-#: Entries of the losses of label sets that are held at a time.
-_BLOCK_ENTRIES = 2**22
+from polyleaf.rules.training import train_rules
 
 
 @documented
@@ -66,6 +68,9 @@ class RuleClassifier(RuleEstimator, Classifier):
 
     Notes
     -----
+    Weights of single labels (``sample_weight`` of shape (n, d)) are for losses that treat labels
+    one by one.
+
     Derivatives are kept in 64 bits, as dense arrays of rows by labels, also for a sparse Y; a
     loss of whole rows takes one more number per row.
 
@@ -160,27 +165,26 @@ class RuleClassifier(RuleEstimator, Classifier):
     # Fitting -----------------------------------------------------------------------------------
 
     def _train(self, data: TrainingData) -> FittedRules:
-        self._check_combinations()
-        targets = data.targets
-        if _by_entry(targets) and not self._loss().decomposable:
+        loss, targets = self._loss(), data.targets
+        self._check_label_bins(loss)
+        if _by_entry(targets) and not loss.decomposable:
             raise ValueError(
                 f"loss={self.loss!r} has one weight per row; got weights per row and label (a "
                 "sample_weight of shape (n, d), or class_weight for several labels). Use "
                 "loss='logistic', or weights of shape (n,)."
             )
         labels = dense_labels(targets)
-        settings, rng = self._settings(data.encoded.shape), self._rng()
-        rules, losses = self._learn(data, labels, settings, rng, size=1.0)
+        rules, losses = train_rules(self, data, loss, labels, size=1.0)
         label_sets = training_label_sets(
             labels, targets, lambda: rules.scores(data.encoded, self._n_threads())
         )
         return FittedRules(data.schema, targets.schema, rules, losses, label_sets=label_sets)
 
-    def _check_combinations(self) -> None:
+    def _check_label_bins(self, loss: MarginLoss) -> None:
         if self.label_bins is None:
             return
         cause = None
-        if self._loss().hessian != "diagonal minus rank one":
+        if loss.hessian != "diagonal minus rank one":
             cause = f"loss={self.loss!r}; only loss='examplewise_logistic' has systems of labels"
         elif self.head == "single" or (self.head == "partial" and is_int(self.head_size, 1, 1)):
             cause = f"head={self.head!r}, that is, heads of a single output"
@@ -191,9 +195,7 @@ class RuleClassifier(RuleEstimator, Classifier):
             )
 
     def _loss(self) -> MarginLoss:
-        loss = resolve(self.loss).margin_form()
-        assert loss is not None  # the parameter was checked
-        return loss
+        return resolve_margin_loss(self.loss)
 
     @property
     def _label_sets(self) -> NDArray[np.bool_]:
@@ -318,134 +320,3 @@ class RuleClassifier(RuleEstimator, Classifier):
 def _by_entry(targets: Targets) -> bool:
     """Whether weights are those of single labels."""
     return targets.weights is not None and targets.weights.ndim == 2
-
-
-# Label sets --------------------------------------------------------------------------------------
-#
-# A training row whose labels were observed in part agrees with many label sets. It counts as the
-# one that the fitted model would choose for it; otherwise predictions would be confined to the
-# label sets of the few rows that happen to be observed whole.
-
-
-class KnownLabelSets:
-    """The label sets of the training rows, and what they lose for given scores.
-
-    Parameters
-    ----------
-    loss : MarginLoss
-    label_sets : ndarray of shape (n_sets, n_labels), bool
-        At least one.
-    """
-
-    def __init__(self, loss: MarginLoss, label_sets: NDArray[np.bool_]) -> None:
-        self._loss, self._sets = loss, label_sets
-
-    def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Give the label set of least loss for every row (19)."""
-        best = [losses.argmin(axis=1) for losses in self._losses(scores)]
-        return np.asarray(self._sets[np.concatenate(best)], dtype=np.int64)
-
-    def probabilities(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Give the probabilities of the label sets, for blocks of rows."""
-        for losses in self._losses(scores):
-            weights = np.exp(losses.min(axis=1, keepdims=True) - losses)
-            yield weights / weights.sum(axis=1, keepdims=True)
-
-    def _losses(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        step = max(1, _BLOCK_ENTRIES // len(self._sets))
-        for start in range(0, len(scores), step):
-            yield self._loss.set_losses(scores[start : start + step], self._sets)
-
-
-def dense_labels(targets: Targets) -> NDArray[np.int8]:
-    """Give 0 or 1 for every row and channel."""
-    values = targets.values
-    if isinstance(values, np.ndarray):
-        return (values > 0).view(np.int8)
-    labels = np.zeros(values.shape, np.int8)
-    rows = np.repeat(np.arange(len(labels)), np.diff(values.indptr))
-    labels[rows, values.indices] = 1
-    return labels
-
-
-def training_label_sets(
-    labels: NDArray[np.int8],
-    targets: Targets,
-    score: Callable[[], NDArray[np.float64]],
-) -> NDArray[np.bool_]:
-    """Give the distinct label sets of the training rows.
-
-    Labels that were not observed, or have no weight, are completed by the row's own scores: of
-    all label sets that agree with what was observed, the one of least loss. Rows without any
-    observed label are left out.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows, n_channels), int8
-        0 or 1.
-    targets : Targets
-    score : callable
-        Gives the scores of the training rows, of shape (n_rows, n_channels), if need be.
-
-    Returns
-    -------
-    ndarray of shape (n_sets, n_channels), bool
-        In the order in which they first occur.
-    """
-    sets = labels > 0
-    counts = _counted(targets.observed, targets.weights)
-    if counts is not None:
-        is_known = counts.any(axis=1)
-        if not counts[is_known].all():
-            sets = np.where(counts, sets, _likeliest(score(), targets.schema))
-        sets = sets[is_known]
-    return np.asarray(sets[_first_of_equals(np.packbits(sets, axis=1))])
-
-
-def _first_of_equals(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Give the rows that are equal to none before them, ascending."""
-    n_rows, n_bytes = packed.shape
-    if n_bytes <= 8:
-        words = np.zeros((n_rows, 8), np.uint8)
-        words[:, :n_bytes] = packed
-        keys = words.view(np.uint64)[:, 0]
-        order = keys.argsort(kind="stable")
-        is_new = np.ones(n_rows, np.bool_)
-        is_new[1:] = keys[order[1:]] != keys[order[:-1]]
-        return np.sort(order[is_new])
-    keys = np.ascontiguousarray(packed).view(f"V{n_bytes}")[:, 0].tolist()  # bytes per row
-    # The last of equals stays in a dict, so that rows go backwards.
-    first = dict(zip(reversed(keys), range(n_rows - 1, -1, -1)))
-    return np.array(sorted(first.values()), np.int64)
-
-
-def _counted(
-    observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None
-) -> NDArray[np.bool_] | None:
-    """Tell which entries were observed and have a weight; None if all."""
-    if weights is None:
-        return observed
-    positive = weights > 0 if weights.ndim == 2 else (weights > 0)[:, None]
-    return positive if observed is None else observed & positive
-
-
-def _likeliest(scores: NDArray[np.float64], schema: TargetSchema) -> NDArray[np.bool_]:
-    """Decide every label by the sign of its score, and every output with classes for one."""
-    if schema.kind in ("binary", "multilabel"):
-        return np.asarray(scores > 0)
-    sets = np.zeros(scores.shape, dtype=np.bool_)
-    rows = np.arange(len(scores))
-    for start, stop in itertools.pairwise(schema.channel_offsets.tolist()):
-        sets[rows, start + scores[:, start:stop].argmax(axis=1)] = True
-    return sets
-
-
-def normalised(
-    probabilities: NDArray[np.float64], offsets: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Make the classes of every output add up to 1; equal shares if all are 0."""
-    sizes = np.diff(offsets)
-    totals = np.repeat(np.add.reduceat(probabilities, offsets[:-1], axis=1), sizes, axis=1)
-    even = np.broadcast_to(np.repeat(1.0 / sizes, sizes), probabilities.shape).copy()
-    np.divide(probabilities, totals, out=even, where=totals > 0)
-    return even

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
+from polyleaf.checks.warning import warn_user
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from polyleaf.data import BinnedFeatures
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Encoded: TypeAlias = NDArray[Any] | CSR
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 OPERATORS = ("<=", ">", "=", "!=", "is missing", "is known")
 #: Significant digits that tell any two numbers apart.
 MOST_DIGITS = 17
+#: A head below this share of the targets' size adds nothing.
+_LEAST_SHARE = 1e-9
 #: Entries of a dense block of X.
 _BLOCK_ENTRIES = 2**22
 #: Bytes that say which rules cover which rows, at a time.
@@ -393,3 +398,53 @@ class RuleSet:
             raise ValueError("Expected finite gains.")
         if self.coverage.min() < 0 or self.coverage.max() > self.n_train:
             raise ValueError(f"Expected coverages from 0 to {self.n_train} training rows.")
+
+
+def finish_rules(
+    rules: RuleSet, features: BinnedFeatures, values: NDArray[Any], size: float
+) -> RuleSet:
+    """Leave out rules with neither a condition nor an effect, and find digits of thresholds.
+
+    Parameters
+    ----------
+    rules : RuleSet
+        As they were learnt.
+    features : BinnedFeatures
+        What they were learnt from.
+    values : ndarray of shape (n_rows, n_channels)
+        The targets.
+    size : float
+        How large the targets are, in the unit of the scores.
+    """
+    n_conditions = np.diff(rules.body_offsets)
+    kept = n_conditions > 0
+    kept[0] = True
+    if not kept.all():
+        # Heads are never empty.
+        most = np.maximum.reduceat(np.abs(rules.score), rules.head_offsets[:-1])
+        kept |= most > _LEAST_SHARE * size
+    if rules.n_rules > 1 and not n_conditions.any() and (values != values[0]).any():
+        warn_user(
+            f"None of {rules.n_rules} rules found a condition, so that all rows get the same "
+            "scores. Check whether X is constant, or min_coverage or l1_regularization too large.",
+        )
+    if not kept.all():
+        rules = rules.take(np.flatnonzero(kept))
+    score = rules.score + 0.0  # no negative zeros, which people would read
+    return replace(rules, score=score, digits=threshold_digits(rules, features))
+
+
+def threshold_digits(rules: RuleSet, features: BinnedFeatures) -> NDArray[np.uint8]:
+    """Count the digits with which each threshold stays between its neighbours among the values."""
+    digits = np.empty(rules.feature.size, np.uint8)
+    _core.count_threshold_digits(
+        features.bin_offsets,
+        features.bin_low,
+        features.bin_high,
+        rules.feature,
+        rules.operator,
+        rules.value,
+        MOST_DIGITS,
+        digits,
+    )
+    return digits

@@ -13,7 +13,7 @@ from polyleaf.estimator.parameters import (
     is_real,
 )
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS, STORED_LOSS
-from polyleaf.losses import LOSSES, Loss
+from polyleaf.losses import LOSSES, is_for
 
 RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "n_rules": Parameter(
@@ -138,7 +138,7 @@ def rule_declarations(task: str, loss_doc: str) -> dict[str, Parameter]:
     loss_doc : str
         What they are.
     """
-    names = tuple(name for name, known in LOSSES.items() if _suits(known(), task))
+    names = tuple(name for name in LOSSES if is_for(name, "rules", task))
     choices = ", ".join(map(repr, names))
     known = [LOSSES[name].__name__ for name in names]
     classes = ", ".join(known[:-1]) + f" or {known[-1]}"
@@ -146,24 +146,9 @@ def rule_declarations(task: str, loss_doc: str) -> dict[str, Parameter]:
         "loss": Parameter(
             f"{{{choices}}} or Loss",
             f"{loss_doc}\nOr an instance of {classes} of `polyleaf.losses`.",
-            lambda v: (isinstance(v, str) and v in names) or _is_rule_loss(v, task),
+            lambda value: is_for(value, "rules", task),
             f"one of {choices}, or an instance of {classes} of polyleaf.losses",
             names=names,
             stored=STORED_LOSS,
         ),
     }
-
-
-def _is_rule_loss(value: Any, task: str) -> bool:
-    if isinstance(value, str):
-        return value in LOSSES and _suits(LOSSES[value](), task)
-    if not isinstance(value, Loss):
-        return False
-    value.check_params()
-    return _suits(value, task)
-
-
-def _suits(loss: Loss, task: str) -> bool:
-    if "rules" not in loss.learners or task not in loss.tasks:
-        return False
-    return task == "regression" or loss.margin_form() is not None

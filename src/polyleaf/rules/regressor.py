@@ -18,6 +18,7 @@ from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.model import RuleSet
 from polyleaf.rules.parameters import rule_declarations
+from polyleaf.rules.training import train_rules
 
 #: Its square is a number; and sums of the other are.
 _LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
@@ -106,11 +107,11 @@ class RuleRegressor(RuleEstimator, Regressor):
         centre, unit = _standard_units(
             values, targets.observed, targets.weights, bool(self.normalize_outputs)
         )
-        settings, rng = self._settings(data.encoded.shape), self._rng()
-        settings = replace(settings, starts_at_baseline=True)
         values = (values - centre) / unit
         size = float(max(values.max(), -values.min()))
-        rules, losses = self._learn(data, values, settings, rng, size)
+        rules, losses = train_rules(
+            self, data, self._loss(), values, size, starts_at_baseline=True
+        )
         rules = _in_units(rules, centre, unit)
         return FittedRules(data.schema, targets.schema, rules, losses, centre=centre, unit=unit)
 

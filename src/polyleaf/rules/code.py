@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from polyleaf.inspection._rules import check_rules
 from polyleaf.rules.reader import RuleReader
+from polyleaf.rules.text import check_rules
 
 #: Terms of a sum that stand side by side: databases limit how deep an expression is.
 _TERMS_PER_SUM = 50

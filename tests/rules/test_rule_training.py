@@ -5,7 +5,7 @@ import pytest
 
 from polyleaf import RuleClassifier, _core
 from polyleaf.datasets import make_multilabel
-from polyleaf.rules.learner import RuleLearner
+from polyleaf.rules.training import RuleLearner
 
 ARRAYS = ("body_offsets", "feature", "operator", "value", "head_offsets", "output", "coverage")
 

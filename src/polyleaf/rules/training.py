@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.estimator.parameters import count, feature_count
+from polyleaf.estimator.running import progress_bar
 from polyleaf.losses import Loss, LossTargets, Quadratic
-from polyleaf.rules.model import Rule, RuleSet
+from polyleaf.rules.model import Rule, RuleSet, finish_rules
+from polyleaf.rules.statistics import (
+    PackedStatistics,
+    label_signs,
+    logistic_sums,
+    separate_weights,
+    weighted,
+)
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from polyleaf.data import TrainingData
 
 _MOST_HALVINGS = 40
 #: Rules that the core learns before it answers, if somebody waits for it and if not.
@@ -61,6 +71,95 @@ class RuleSettings:
         return params
 
 
+def train_rules(
+    estimator: Any,
+    data: TrainingData,
+    loss: Loss,
+    values: NDArray[Any],
+    size: float,
+    *,
+    starts_at_baseline: bool = False,
+) -> tuple[RuleSet, NDArray[np.float64]]:
+    """Learn the rules of an estimator.
+
+    Parameters
+    ----------
+    estimator : RuleClassifier or RuleRegressor
+    data : TrainingData
+    loss : Loss
+    values : ndarray of shape (n_rows, n_channels)
+        The targets as the loss sees them: numbers, or 0 and 1.
+    size : float
+        How large the scores of such targets are.
+    starts_at_baseline : bool
+        Whether the default rule predicts the best constant, without regularisation.
+
+    Returns
+    -------
+    rules : RuleSet
+    losses : ndarray of float64
+        Mean loss of the held-out rows after every rule; empty without any.
+    """
+    settings = rule_settings(estimator, data.encoded.shape, starts_at_baseline)
+    rng, targets = estimator._rng(), data.targets
+    name, verbose = type(estimator).__name__, estimator.verbose
+    with progress_bar(name, settings.n_rules, verbose) as advance:
+        by_row, by_entry = separate_weights(targets.weights, targets.observed)
+        learner = RuleLearner(
+            data.binned,
+            LossTargets(values, by_entry, targets.schema.channel_offsets),
+            by_row,
+            loss,
+            settings,
+            _hold_out(estimator, data, rng),
+            estimator._n_threads(),
+        )
+        rules = learner.learn(data.encoded.shape[1], rng, advance, bool(verbose))
+    return finish_rules(rules, data.features, values, size), np.array(learner.losses)
+
+
+def rule_settings(
+    estimator: Any, shape: tuple[int, int], starts_at_baseline: bool = False
+) -> RuleSettings:
+    """Turn the parameters of an estimator into settings for X of a shape."""
+    n_rows, n_features = shape
+    sizes = {"complete": 0, "single": 1, "partial": estimator.head_size}
+    size = sizes[estimator.head]
+    return RuleSettings(
+        n_rules=int(estimator.n_rules),
+        head_size=float(size) if isinstance(size, float) else int(size),
+        learning_rate=float(estimator.learning_rate),
+        l2_regularization=float(estimator.l2_regularization),
+        l1_regularization=float(estimator.l1_regularization),
+        bootstrap=bool(estimator.bootstrap),
+        max_features=feature_count(estimator.max_features, n_features),
+        max_conditions=estimator.max_conditions,
+        min_coverage=count(estimator.min_coverage, n_rows),
+        label_bins=getattr(estimator, "label_bins", None),
+        is_guarded=estimator.step == "guarded",
+        starts_at_baseline=starts_at_baseline,
+        n_iter_no_change=int(estimator.n_iter_no_change) if estimator.early_stopping else None,
+    )
+
+
+def _hold_out(
+    estimator: Any, data: TrainingData, rng: np.random.Generator
+) -> NDArray[np.bool_] | None:
+    """Choose the rows to stop early by."""
+    if not estimator.early_stopping:
+        return None
+    usable = data.weighted_rows
+    n_held_out = int(np.ceil(float(estimator.validation_fraction) * usable.size))
+    if n_held_out >= usable.size:
+        raise ValueError(
+            f"early_stopping holds out {n_held_out} of {usable.size} rows and leaves none to "
+            "learn from. Give more rows, or early_stopping=False."
+        )
+    held_out = np.zeros(data.n_rows, dtype=np.bool_)
+    held_out[rng.choice(usable, n_held_out, replace=False)] = True
+    return held_out
+
+
 class RuleLearner:
     """Scores and derivatives of all rows, which every new rule changes.
 
@@ -105,8 +204,9 @@ class RuleLearner:
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
         is_partial = targets.weights is not None or self._weights is not None
         self._is_native = loss.native_kernel in _NATIVE_KERNELS and not is_partial
-        self._first_sums = loss.sums_at_zero(targets) if self._is_native else None
-        self._signs = _signs(targets) if self._is_native else np.zeros((0, 0), np.int8)
+        has_sums = self._is_native and loss.native_kernel == "logistic"
+        self._first_sums = logistic_sums(targets.values) if has_sums else None
+        self._signs = label_signs(targets.values) if self._is_native else np.zeros((0, 0), np.int8)
         self._statistics = self._first_statistics()
         self.losses: list[float] = []
         self._n_best = 0  # rules until the least of them
@@ -261,10 +361,11 @@ class RuleLearner:
     ) -> NDArray[np.float64]:
         """Halve the head until the loss of the covered rows does not rise."""
         targets, scores = self._targets.at(rows), self.scores[rows]
-        weights = 1.0 if self._weights is None else self._weights[rows]
+        weights = None if self._weights is None else self._weights[rows]
 
         def value(at: NDArray[np.float64]) -> float:
-            return float((self._loss.row_losses(targets, at) * weights).sum())
+            losses = self._loss.row_losses(targets, at)
+            return float((losses if weights is None else losses * weights).sum())
 
         before = value(scores)
         for _ in range(_MOST_HALVINGS):
@@ -380,102 +481,7 @@ def _usable_rows(
     targets: LossTargets, row_weights: NDArray[np.float64] | None
 ) -> NDArray[np.bool_]:
     """Tell which rows have some weight in some observed channel."""
-    usable = np.ones(targets.n_rows, np.bool_) if row_weights is None else row_weights > 0
+    usable = np.ones(len(targets.values), np.bool_) if row_weights is None else row_weights > 0
     if targets.weights is not None:
         usable = usable & (targets.weights > 0).any(axis=1)
     return usable
-
-
-def _signs(targets: LossTargets) -> NDArray[np.int8]:
-    """Turn labels 0 and 1 into -1 and 1, which native kernels multiply scores by."""
-    signs: NDArray[np.int8] = (2 * targets.values - 1).astype(np.int8, copy=False)
-    return signs
-
-
-# Derivatives as the core reads them --------------------------------------------------------------
-
-
-def weighted(
-    loss: Loss, targets: LossTargets, found: Quadratic, row_weights: Floats | None
-) -> Quadratic:
-    """Multiply derivatives by the weights of entries and of rows.
-
-    Parameters
-    ----------
-    loss : Loss
-    targets : LossTargets
-        With weights of entries, or None; one whose rows have a loss each leaves out what is not
-        observed itself.
-    found : Quadratic
-        Not weighted.
-    row_weights : ndarray of shape (n_rows,), or None
-    """
-    gradient, diagonal, coupling = found
-    if targets.weights is not None and loss.decomposable:
-        gradient, diagonal = gradient * targets.weights, diagonal * targets.weights
-    if row_weights is None:
-        return Quadratic(gradient, diagonal, coupling)
-    if not loss.decomposable:
-        # What has no reciprocal weighs nothing.
-        row_weights = np.where(row_weights >= np.finfo(np.float64).tiny, row_weights, 0.0)
-    if coupling is not None:
-        coupling = coupling * np.divide(
-            1.0, row_weights, out=np.zeros_like(row_weights), where=row_weights > 0
-        )
-    by_row = row_weights[:, None]
-    return Quadratic(gradient * by_row, diagonal * by_row, coupling)
-
-
-class PackedStatistics:
-    """Derivatives as the core reads them: gradient and diagonal of a row in one padded line.
-
-    Parameters
-    ----------
-    n_rows, n_channels : int
-    coupling : ndarray of shape (n_rows,), or None
-    is_logistic : bool
-        Whether they are those of the logistic loss of each label: then the gradients g tell the
-        diagonal, which is |g| - g^2, and are all that is kept.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, 1 or 2 * padded number of channels)
-    gradient : ndarray of shape (n_rows, n_channels)
-        A view of it.
-    coupling : ndarray of shape (n_rows,), or None
-    """
-
-    def __init__(
-        self, n_rows: int, n_channels: int, coupling: Floats | None, is_logistic: bool = False
-    ) -> None:
-        self.n_channels = n_channels
-        block = _core.padded_outputs(n_channels)
-        self.values = _zeros_on_cache_lines(n_rows, block if is_logistic else 2 * block)
-        self.gradient = self.values[:, :n_channels]
-        self._diagonal = None if is_logistic else self.values[:, block : block + n_channels]
-        self.coupling = coupling
-
-    @property
-    def diagonal(self) -> Floats:
-        """Second derivatives, of shape (n_rows, n_channels): a view of the values."""
-        if self._diagonal is None:
-            raise AttributeError("Gradients of the logistic loss have no diagonal beside them.")
-        return self._diagonal
-
-    @classmethod
-    def of(cls, statistics: Quadratic, is_logistic: bool = False) -> PackedStatistics:
-        """Pack derivatives."""
-        n_rows, n_channels = statistics.gradient.shape
-        packed = cls(n_rows, n_channels, statistics.coupling, is_logistic)
-        packed.gradient[:] = statistics.gradient
-        if not is_logistic:
-            packed.diagonal[:] = statistics.diagonal
-        return packed
-
-
-def _zeros_on_cache_lines(n_rows: int, n_columns: int) -> Floats:
-    """Make an array that begins on a cache line: vectors across two take twice as long to read."""
-    size, line = n_rows * n_columns, 64 // 8
-    room = np.zeros(size + line)
-    first = -room.ctypes.data // 8 % line
-    return room[first : first + size].reshape(n_rows, n_columns)

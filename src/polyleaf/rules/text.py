@@ -7,15 +7,14 @@ import math
 from typing import Any
 
 from polyleaf.estimator.parameters import is_int
-from polyleaf.rules.classifier import RuleClassifier
+from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.model import MOST_DIGITS
 from polyleaf.rules.reader import RuleReader
-from polyleaf.rules.regressor import RuleRegressor
 
 
 def check_rules(model: Any, digits: int = 4) -> RuleReader:
     """Raise a TypeError unless the model is a rule learner; give its reader."""
-    if not isinstance(model, RuleClassifier | RuleRegressor):
+    if not isinstance(model, RuleEstimator):
         raise TypeError(
             "model must be a fitted RuleClassifier or RuleRegressor of polyleaf; got "
             f"{type(model).__name__}."

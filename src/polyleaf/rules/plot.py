@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.optional import require
-from polyleaf.inspection._rules import check_count, check_rules
 from polyleaf.rules.reader import one_line
+from polyleaf.rules.text import check_count, check_rules
 
 #: Letters in a line of a body, and lines; what does not fit is cut off.
 _LINE, _MAX_LINES = 58, 2
