@@ -6,10 +6,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from polyleaf import TreeClassifier, TunedDecoder
@@ -221,3 +223,42 @@ def test_a_decoder_says_by_name_what_it_is_tuned_for(metric, shown):
         KNeighborsClassifier(), metric=metric, decoding=["tuned_threshold"], random_state=0
     ).fit(X[:200], Y[:200])
     assert shown in repr(tuned.decoder_)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.array(1.0), "got scalar array"),
+        (np.zeros((60, 4, 2)), "dim 3"),
+        (np.zeros((0, 4)), r"0 sample\(s\)"),
+        (np.zeros((60, 0)), r"0 feature\(s\)"),
+        (np.zeros((50, 4)), r"inconsistent numbers of samples: \[50, 60\]"),
+        ([], r"0 sample\(s\)"),
+        ("text", "data frame or a scipy.sparse matrix; got str"),
+        (None, "data frame or a scipy.sparse matrix; got NoneType"),
+        ({}, "data frame or a scipy.sparse matrix; got dict"),
+        (3, "data frame or a scipy.sparse matrix; got int"),
+    ],
+)
+def test_features_that_are_no_rows_are_refused(wrong, message):
+    for estimator in (KNeighborsClassifier(3), TreeClassifier(max_depth=2)):
+        tuned = TunedDecoder(estimator, cv=2, random_state=0)
+        with pytest.raises((TypeError, ValueError), match=message):
+            tuned.fit(wrong, Y[:60])
+
+
+def test_a_fit_that_fails_leaves_the_one_before():
+    tuned = TunedDecoder(TreeClassifier(max_depth=2), cv=2, random_state=0).fit(X[:60], Y[:60])
+    before, results = tuned.predict(X), tuned.results_
+    with pytest.raises(ValueError, match="dim 3"):
+        tuned.fit(np.zeros((60, 4, 2)), Y[:60])
+    assert tuned.results_ is results
+    np.testing.assert_array_equal(tuned.predict(X), before)
+
+
+def test_rows_may_be_texts_in_front_of_a_vectoriser():
+    words = ["red round", "blue square", "red square", "blue round"] * 10
+    labels = np.array([[w.startswith("red"), w.endswith("round")] for w in words]).astype(int)
+    model = make_pipeline(CountVectorizer(), KNeighborsClassifier(3))
+    tuned = TunedDecoder(model, cv=2, random_state=0).fit(words, labels)
+    np.testing.assert_array_equal(tuned.predict(words), labels)

@@ -1,6 +1,8 @@
 """Model files of tuned decoders."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -103,3 +105,25 @@ def test_damage_is_noticed(tmp_path):
         write_model(path, arrays, metadata | change)
         with pytest.raises(ModelFileError, match="damaged"):
             polyleaf.load(path)
+
+
+@pytest.mark.parametrize("library", ["numpy", "objects", "pandas", "polars"])
+def test_labels_as_texts_are_labels_before_and_after_a_file(tmp_path, library):
+    X, Y = make_multilabel(100, 4, 3, random_state=0)
+    names = ["a", "b", "c"]
+    texts = {
+        "numpy": Y.astype(str),
+        "objects": Y.astype(str).astype(object),
+        "pandas": pd.DataFrame(Y.astype(str), columns=names),
+        "polars": pl.DataFrame(Y.astype(str), schema=names),
+    }[library]
+    tree = polyleaf.TreeClassifier(max_depth=3, random_state=0)
+    numbers, tuned = (
+        polyleaf.TunedDecoder(tree, cv=2, random_state=0).fit(X, labels) for labels in (Y, texts)
+    )
+    np.testing.assert_array_equal(tuned.predict(X), numbers.predict(X))
+    if library in ("pandas", "polars"):
+        assert list(tuned.output_names_) == names
+    polyleaf.save(tuned, tmp_path / "tuned.polyleaf")
+    loaded = polyleaf.load(tmp_path / "tuned.polyleaf")
+    np.testing.assert_array_equal(loaded.predict(X), tuned.predict(X))

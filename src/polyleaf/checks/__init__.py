@@ -1,1 +1,1 @@
-"""The gate for what enters public functions: spelling, memory, optional packages."""
+"""The gate for what enters public functions: matrices, spelling, memory, optional packages."""

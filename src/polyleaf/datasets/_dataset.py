@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import is_sparse, read_sparse
 from polyleaf.checks.optional import require
 
 if TYPE_CHECKING:
@@ -154,16 +155,30 @@ class Dataset:
         -------
         Dataset
         """
-        idx = np.asarray(rows, dtype=np.intp)
-        X: Any = self.X
+        idx = self._row_numbers(rows)
+        X: Any = _checked(self.X, "X")
+        Y: Any = _checked(self.Y, "Y")
         return Dataset(
             X.iloc[idx].reset_index(drop=True) if hasattr(X, "iloc") else X[idx],
-            self.Y[idx],
+            Y[idx],
             self.feature_names,
             self.output_names,
             self.name,
             self.n_skipped,
         )
+
+    def _row_numbers(self, rows: Any) -> NDArray[np.intp]:
+        idx = np.asarray(rows)
+        if idx.ndim != 1 or (idx.dtype.kind not in "iu" and idx.size):
+            raise ValueError(
+                f"rows must be a list of row numbers; got {idx.dtype} values of shape {idx.shape}."
+            )
+        if idx.size and not -self.n_samples <= idx.min() <= idx.max() < self.n_samples:
+            raise IndexError(
+                f"rows must be numbers of rows, of which there are {self.n_samples}; got "
+                f"{idx.min()} to {idx.max()}."
+            )
+        return idx.astype(np.intp)
 
     def sample(self, n_rows: int, *, random_state: int = 0) -> Dataset:
         """Return rows drawn by lot, in their order; all of them if there are no more.
@@ -186,7 +201,7 @@ class Dataset:
         >>> data.sample(3).X.ravel()
         array([2., 3., 5.])
         """
-        if n_rows < 1:
+        if isinstance(n_rows, bool) or not isinstance(n_rows, (int, np.integer)) or n_rows < 1:
             raise ValueError(f"The number of rows must be 1 or more; got {n_rows!r}.")
         if n_rows >= self.n_samples:
             return self
@@ -207,6 +222,11 @@ class Dataset:
         if self.n_skipped:
             parts.append(f"{self.n_skipped} lines skipped")
         return f"Dataset({self.name!r}: {'; '.join(parts)})"
+
+
+def _checked(matrix: Any, name: str) -> Any:
+    """Look at the indices of a sparse matrix, which somebody may have changed meanwhile."""
+    return read_sparse(matrix, name) if is_sparse(matrix) else matrix
 
 
 def _layout(matrix: Features | Outputs) -> str:
@@ -259,8 +279,8 @@ def concatenate(datasets: Sequence[Dataset], *, name: str | None = None) -> Data
                     f"{first.name!r} and {other.name!r} differ."
                 )
     return Dataset(
-        _stack([dataset.X for dataset in datasets]),
-        _stack([dataset.Y for dataset in datasets]),
+        _stack([_checked(dataset.X, "X") for dataset in datasets]),
+        _stack([_checked(dataset.Y, "Y") for dataset in datasets]),
         first.feature_names,
         first.output_names,
         first.name if name is None else name,

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+
 Trait = Literal["label", "label_pair", "label_set", "cardinality"]
 _TRAITS = ("label", "label_pair", "label_set", "cardinality")
 
@@ -143,16 +145,16 @@ def stratified_parts(
 
 def _read_labels(Y: Any) -> sparse.csr_array:
     """Read the label matrix as a canonical csr_array of ones."""
-    if not sparse.issparse(Y):
-        values = np.asarray(Y)
+    if is_sparse(Y):
+        labels = read_sparse(Y, "Y", copy=True)
+    else:
+        values = as_floats(read_array(Y, "Y"), "Y")
         if values.ndim != 2:
             raise ValueError(
                 "Y must be a label matrix with a row per sample and a column per label; got shape "
                 f"{values.shape}. For one column of classes take scikit-learn's StratifiedKFold."
             )
-        Y = np.nan_to_num(values.astype(np.float64))
-    labels = sparse.csr_array(Y)
-    labels.sum_duplicates()
+        labels = sparse.csr_array(np.nan_to_num(values))
     labels.eliminate_zeros()
     if not (labels.data == 1).all():
         raise ValueError("Y must hold 0 and 1 only; got other values.")

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from polyleaf.decoding._inputs import Floats, is_sparse, read_joint, read_probabilities
+from polyleaf.checks.matrices import is_sparse, read_array
+from polyleaf.decoding._inputs import Floats, read_joint, read_probabilities
 
 _BLOCK_ENTRIES = 1 << 20  # of a buffer of rows times labels
 
@@ -148,7 +149,7 @@ def draws_to_joint(draws: Any) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     >>> Subset().decode_joint(*draws_to_joint(draws))
     array([[0, 1]])
     """
-    values = np.asarray(draws)
+    values = read_array(draws, "draws")
     if values.ndim != 3 or 0 in values.shape:
         raise ValueError(
             f"draws must have shape (rows, draws, labels), at least one of each; got "
@@ -160,7 +161,10 @@ def draws_to_joint(draws: Any) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     weights = sparse.csr_array(
         (shares, np.arange(n_rows * n_draws), indptr), shape=(n_rows, n_rows * n_draws)
     )
-    return weights, values.reshape(-1, n_labels).astype(np.bool_)
+    is_label = values.astype(np.bool_)
+    if not (values == is_label).all():
+        raise ValueError("draws must hold 0 and 1 only; got other values.")
+    return weights, is_label.reshape(-1, n_labels)
 
 
 def _dense(block: Any) -> Floats:

@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.decoding._inputs import (
     Floats,
-    is_sparse,
     log_odds_of,
     read_labels,
+    read_numbers,
     read_probabilities,
 )
 
@@ -158,11 +159,7 @@ class LabelCalibrator(BaseEstimator):
     def _read(self, values: Any) -> Any:
         if self.inputs == "probability":
             return read_probabilities(values)
-        scores: Any
-        if is_sparse(values):
-            scores = sparse.csr_array(values).astype(np.float64)
-        else:
-            scores = np.asarray(values, dtype=np.float64)
+        scores: Any = read_numbers(values, "scores")
         if scores.ndim != 2 or not np.isfinite(scores.data if is_sparse(scores) else scores).all():
             raise ValueError("scores must be a matrix of finite numbers; got others.")
         return scores

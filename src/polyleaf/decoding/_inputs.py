@@ -8,22 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+
 Floats = NDArray[np.float64]
-
-
-def is_sparse(matrix: Any) -> bool:
-    """Whether this is a scipy.sparse matrix or array."""
-    return bool(sparse.issparse(matrix))
 
 
 def read_probabilities(probabilities: Any) -> Floats | sparse.csr_array:
     """Read probabilities of labels, of shape (n, d); what a sparse matrix leaves out is 0."""
-    matrix: Floats | sparse.csr_array
-    if is_sparse(probabilities):
-        matrix = sparse.csr_array(probabilities).astype(np.float64)
-        values = np.asarray(matrix.data)
-    else:
-        matrix = values = np.asarray(probabilities, dtype=np.float64)
+    matrix = read_numbers(probabilities, "probabilities")
+    values = np.asarray(matrix.data) if isinstance(matrix, sparse.csr_array) else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
             "probabilities must be a matrix with a row per sample and a column per label, at "
@@ -38,26 +31,37 @@ def read_probabilities(probabilities: Any) -> Floats | sparse.csr_array:
     return matrix
 
 
+def read_numbers(values: Any, name: str) -> Floats | sparse.csr_array:
+    """Read numbers of any shape, or those of a sparse matrix."""
+    if is_sparse(values):
+        return read_sparse(values, name).astype(np.float64)
+    return as_floats(read_array(values, name), name)
+
+
 def read_labels(Y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Read a label matrix: as bool array or csr_array, and which entries are observed."""
     if is_sparse(Y):
-        matrix = sparse.csr_array(Y, copy=True)
-        matrix.sum_duplicates()
+        matrix = read_sparse(Y, "Y", copy=True)
         matrix.eliminate_zeros()
+        if 0 in matrix.shape:
+            raise _no_label_matrix(matrix.shape)
         if not (matrix.data == 1).all():
             raise ValueError("Y must hold 0 and 1 only; got other values.")
         return matrix.astype(np.bool_), None
-    values = np.asarray(Y)
+    values = as_floats(read_array(Y, "Y"), "Y")
     if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(
-            "Y must be a label matrix with a row per sample and a column per label; got shape "
-            f"{values.shape}."
-        )
-    values = values.astype(np.float64)
+        raise _no_label_matrix(values.shape)
     unobserved = np.isnan(values)
     if not ((values == 0) | (values == 1) | unobserved).all():
         raise ValueError("Y must hold 0 and 1 only, and NaN where not observed; got others.")
     return values == 1, ~unobserved if unobserved.any() else None
+
+
+def _no_label_matrix(shape: tuple[int, ...]) -> ValueError:
+    return ValueError(
+        "Y must be a label matrix with a row per sample and a column per label; got shape "
+        f"{shape}."
+    )
 
 
 def log_odds_of(probabilities: Floats) -> Floats:
@@ -77,14 +81,18 @@ def read_joint(weights: Any, label_sets: Any) -> tuple[sparse.csr_array, sparse.
     sets, observed = read_labels(label_sets)
     if observed is not None:
         raise ValueError("label_sets must be fully observed; got NaN.")
-    matrix = sparse.csr_array(weights, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] != sets.shape[0]:
+    given = read_numbers(weights, "weights")
+    if given.ndim != 2:
+        raise ValueError(f"weights must be a matrix with a row per sample; got {given.shape}.")
+    matrix = sparse.csr_array(given)
+    if matrix.shape[1] != sets.shape[0]:
         raise ValueError(
             f"weights must have a column for each of the {sets.shape[0]} label sets; got shape "
             f"{matrix.shape}."
         )
     totals = np.asarray(matrix.sum(axis=1))
-    if not (np.isfinite(matrix.data).all() and (matrix.data >= 0).all() and (totals > 0).all()):
+    is_weight = np.isfinite(matrix.data).all() and (matrix.data >= 0).all()
+    if not (is_weight and np.isfinite(totals).all() and (totals > 0).all()):
         raise ValueError(
             "weights must be finite numbers >= 0, and positive for at least one label set of "
             "each row; got others."

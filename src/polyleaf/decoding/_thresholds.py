@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.decoding._base import Decoder
-from polyleaf.decoding._inputs import Floats, is_sparse, read_labels, read_probabilities
+from polyleaf.decoding._inputs import Floats, read_labels, read_probabilities
 
 _N_CANDIDATES = 100
 _MOST_ROUNDS = 50

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state
 
-from polyleaf.experiments._encoding import dense
+from polyleaf.experiments._encoding import feature_rows, output_matrix
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,8 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> AdaBoostMH:
         """Add rounds until a partition tells nothing; NaN in y is not observed."""
         rng = check_random_state(self.random_state)
-        labels = dense(y).astype(np.float64)
+        X = feature_rows(X)
+        labels = output_matrix(y).astype(np.float64)
         signs = np.nan_to_num(2.0 * labels - 1.0)  # 0: not observed
         weights = np.abs(signs)
         weights /= max(weights.sum(), 1.0)
@@ -93,6 +94,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Floats:
         """Sum the votes for each label."""
+        X = feature_rows(X)
         votes = np.zeros((np.shape(X)[0], self.n_labels_))
         for tree, values in zip(self.estimators_, self.leaf_values_):
             votes += values[tree.apply(X)]

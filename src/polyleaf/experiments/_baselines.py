@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.multioutput import ClassifierChain
 from sklearn.utils import check_random_state
 
-from polyleaf.experiments._encoding import TargetScale, dense
+from polyleaf.experiments._encoding import TargetScale, dense, feature_rows, output_matrix
 from polyleaf.metrics import subset_zero_one_loss
 
 
@@ -43,7 +43,8 @@ class LabelPowerset(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LabelPowerset:
         """Train on the number of each row's label set."""
-        labels = dense(y)
+        X = feature_rows(X)
+        labels = output_matrix(y)
         check_observed(labels, self)
         self.label_sets_, classes = np.unique(labels, axis=0, return_inverse=True)
         self.estimator_ = None
@@ -54,7 +55,7 @@ class LabelPowerset(ClassifierMixin, BaseEstimator):
     def _shares(self, X: Any) -> NDArray[np.float64]:
         if self.estimator_ is None:
             return np.ones((np.shape(X)[0], 1))
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(feature_rows(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the likeliest label set."""
@@ -98,8 +99,9 @@ class BestChain(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> BestChain:
         """Choose the order on a quarter of the rows, and train the chain on all."""
+        X = feature_rows(X)
         rng = check_random_state(self.random_state)
-        Y = dense(y)
+        Y = output_matrix(y)
         check_observed(Y, self)
         kept, held = train_test_split(np.arange(len(Y)), test_size=0.25, random_state=rng)
         orders = [rng.permutation(Y.shape[1]) for _ in range(self.n_orders)]
@@ -115,11 +117,11 @@ class BestChain(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict label sets."""
-        return _as_labels(self.chain_.predict(X))
+        return _as_labels(self.chain_.predict(feature_rows(X)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each label, given the predicted ones before it."""
-        return np.asarray(self.chain_.predict_proba(X))
+        return np.asarray(self.chain_.predict_proba(feature_rows(X)))
 
 
 class OneModelPerLabel(ClassifierMixin, BaseEstimator):
@@ -145,7 +147,8 @@ class OneModelPerLabel(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> OneModelPerLabel:
         """Train one model per label, on the rows where it is observed."""
-        Y = dense(y).astype(np.float64)
+        X = feature_rows(X)
+        Y = output_matrix(y).astype(np.float64)
         self.estimators_ = []
         for j in range(Y.shape[1]):
             known = ~np.isnan(Y[:, j])
@@ -155,10 +158,12 @@ class OneModelPerLabel(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict label sets."""
+        X = feature_rows(X)
         return np.column_stack([model.predict(X) for model in self.estimators_])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each label, or its score where the model has none."""
+        X = feature_rows(X)
         return np.column_stack([model.predict_proba(X)[:, 1] for model in self.estimators_])
 
 
@@ -187,7 +192,8 @@ class OneModelPerTarget(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> OneModelPerTarget:
         """Train one model per target."""
-        Y = dense(y).astype(np.float64)
+        X = feature_rows(X)
+        Y = output_matrix(y).astype(np.float64)
         self.scale_ = TargetScale(Y)
         scaled = self.scale_.apply(Y)
         self.estimators_ = []
@@ -199,6 +205,7 @@ class OneModelPerTarget(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict all targets; NaN for one that was never observed."""
+        X = feature_rows(X)
         nothing = np.full(np.shape(X)[0], np.nan)
         scaled = np.column_stack(
             [nothing if model is None else model.predict(X) for model in self.estimators_]
@@ -229,7 +236,8 @@ class AllTargets(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> AllTargets:
         """Train on all targets, each of which must be observed."""
-        Y = dense(y).astype(np.float64)
+        X = feature_rows(X)
+        Y = output_matrix(y).astype(np.float64)
         check_observed(Y, self.estimator)
         self.scale_ = TargetScale(Y)
         self.estimator_ = clone(self.estimator).fit(X, self.scale_.apply(Y))
@@ -237,7 +245,7 @@ class AllTargets(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict all targets, of shape (n, d)."""
-        predicted = dense(self.estimator_.predict(X)).astype(np.float64)
+        predicted = dense(self.estimator_.predict(feature_rows(X))).astype(np.float64)
         return np.asarray(self.scale_.undo(predicted.reshape(predicted.shape[0], -1)))
 
 
@@ -265,7 +273,8 @@ class LabelsByRegression(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LabelsByRegression:
         """Train the regressor; every label must be observed."""
-        Y = dense(y).astype(np.float64)
+        X = feature_rows(X)
+        Y = output_matrix(y).astype(np.float64)
         check_observed(Y, self.estimator)
         self.estimator_ = clone(self.estimator).fit(X, Y)
         return self
@@ -276,7 +285,7 @@ class LabelsByRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the number of each label, cut off at 0 and 1."""
-        predicted = np.asarray(self.estimator_.predict(X))
+        predicted = np.asarray(self.estimator_.predict(feature_rows(X)))
         return np.asarray(np.clip(predicted.reshape(predicted.shape[0], -1), 0.0, 1.0))
 
 
@@ -321,8 +330,9 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> RandomLinearCombinations:
         """Train one model per combination."""
+        X = feature_rows(X)
         rng = check_random_state(self.random_state)
-        Y = dense(y).astype(np.float64)
+        Y = output_matrix(y).astype(np.float64)
         check_observed(Y, self)
         n_targets = Y.shape[1]
         self.low_ = Y.min(axis=0)
@@ -342,6 +352,7 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict all targets by least squares from the predicted combinations."""
+        X = feature_rows(X)
         mixed = np.column_stack([model.predict(X) for model in self.estimators_])
         scaled = np.linalg.lstsq(self.weights_.T, mixed.T, rcond=None)[0].T
         return np.asarray(scaled * self.range_ + self.low_)

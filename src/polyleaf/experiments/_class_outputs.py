@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.datasets import Dataset
-from polyleaf.estimator.label_scores import is_sparse
 
 #: As many whole numbers as may well be classes.
 _MOST_CLASSES = 10

@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from polyleaf.estimator.label_scores import is_sparse
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 
 _MOST_DENSE = 50_000_000  # entries: 400 MB
 
@@ -62,13 +62,50 @@ def dense(matrix: Any) -> Any:
     ndarray of shape (n, d)
     """
     if not is_sparse(matrix):
-        return np.asarray(matrix)
+        return read_array(matrix, "a matrix")
     if matrix.shape[0] * matrix.shape[1] > _MOST_DENSE:
         raise MemoryError(
             f"A dense matrix of shape {matrix.shape} would take more than "
             f"{_MOST_DENSE * 8 / 1e6:.0f} MB; this method cannot use sparse matrices."
         )
-    return matrix.toarray()
+    return read_sparse(matrix, "matrix").toarray()
+
+
+def output_matrix(y: Any) -> Any:
+    """Return outputs as an array of two dimensions, for a model that takes nothing else.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Of bools, integers or floats.
+    """
+    outputs = dense(y)
+    if outputs.ndim != 2 or 0 in outputs.shape:
+        raise ValueError(
+            "y must be a matrix with a row per sample and a column per output, at least one of "
+            f"each; got shape {outputs.shape}."
+        )
+    return outputs if outputs.dtype.kind in "biuf" else as_floats(outputs, "y")
+
+
+def feature_rows(X: Any) -> Any:
+    """Return features of which some rows can be taken; the indices of sparse ones are checked.
+
+    Parameters
+    ----------
+    X : array-like, frame or sparse matrix of shape (n, p)
+
+    Returns
+    -------
+    ndarray, frame or csr_array of shape (n, p)
+    """
+    if is_sparse(X):
+        return read_sparse(X, "X")
+    return X if hasattr(X, "shape") else read_array(X, "X")
 
 
 class _Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from polyleaf.estimator.label_scores import is_sparse, label_scores, score_kind
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.estimator.label_scores import label_scores, score_kind
+from polyleaf.experiments._encoding import feature_rows
 from polyleaf.metrics import METRICS, Metric, resolve
 
 #: The scores of a model whose outputs are classes.
@@ -125,6 +128,7 @@ def evaluate(
     >>> result.per_output["macro_auc"].round(2)
     array([0.98, 0.95, 0.95, 0.96])
     """
+    X = feature_rows(X)
     names, truth = _outputs(model, Y)
     task = _task(model, truth)
     if task == "classes":
@@ -188,25 +192,21 @@ def _outputs(model: Any, Y: Any) -> tuple[list[str], Any]:
             Y = Y[[column for name in names for column in columns if str(column) == str(name)]]
         names = list(Y.columns)
         return [str(name) for name in names], _array(Y)
-    values = Y if is_sparse(Y) else _array(Y)
+    values = read_sparse(Y, "Y") if is_sparse(Y) else _array(Y)
     values = values[:, np.newaxis] if values.ndim == 1 else values
+    if values.ndim != 2:
+        raise ValueError(f"Y must be a matrix with a column per output; got shape {values.shape}.")
     if names is None or len(names) != values.shape[1]:
         names = [f"y{j}" for j in range(values.shape[1])]
     return [str(name) for name in names], values
 
 
 def _array(Y: Any) -> NDArray[Any]:
-    """Return an array, with NaN where a nullable column of a frame holds nothing."""
-    values = np.asarray(Y)
+    """Return an array, of numbers if objects can be read as such."""
+    values = read_array(Y, "Y")
     if values.dtype == object:
-        try:
-            return np.asarray(
-                Y.to_numpy(dtype=np.float64, na_value=np.nan)
-                if hasattr(Y, "to_numpy")
-                else values.astype(np.float64)
-            )
-        except (TypeError, ValueError):
-            return values
+        with suppress(ValueError):
+            return as_floats(values, "Y")
     return values
 
 

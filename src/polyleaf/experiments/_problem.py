@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 from polyleaf.datasets import Dataset, MultiLabelKFold
-from polyleaf.estimator.label_scores import is_sparse
 from polyleaf.experiments._class_outputs import outputs_like_classes, with_labels_of_classes
 
 Task = Literal["regression", "multilabel"]
@@ -162,7 +162,7 @@ def _dataset(value: Any, name: str | None) -> Dataset:
 
 
 def _problem(value: Dataset) -> Problem:
-    Y = value.Y
+    X, Y = _checked(value.X, f"X of {value.name}"), _checked(value.Y, f"Y of {value.name}")
     if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
         raise ValueError(
             f"{value.name}: compare takes numbers (regression) or labels 0 and 1; got outputs "
@@ -182,7 +182,7 @@ def _problem(value: Dataset) -> Problem:
         )
     return Problem(
         value.name,
-        value.X,
+        X,
         Y,
         list(value.feature_names),
         list(value.output_names),
@@ -190,17 +190,27 @@ def _problem(value: Dataset) -> Problem:
     )
 
 
+def _checked(matrix: Any, name: str) -> Any:
+    """Return a matrix of at least one row and column; the indices of a sparse one are checked."""
+    shape = tuple(matrix.shape)
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(
+            f"{name} must be a matrix with at least one row and one column; got shape {shape}."
+        )
+    return read_sparse(matrix, name) if is_sparse(matrix) else matrix
+
+
 def _task(Y: Any) -> Task:
     """Tell labels from numbers: all observed entries are 0 or 1."""
-    values = Y.data if is_sparse(Y) else np.asarray(Y, dtype=np.float64)
+    values = Y.data if is_sparse(Y) else as_floats(np.asarray(Y), "Y")
     observed = values[~np.isnan(values)]
     return "multilabel" if np.isin(observed, (0, 1)).all() else "regression"
 
 
 def _labels_or_numbers(Y: Any) -> Any:
     if is_sparse(Y):
-        return sparse.csr_array(Y)
-    values = np.asarray(Y)
+        return read_sparse(Y, "Y")
+    values = read_array(Y, "Y")
     return values[:, np.newaxis] if values.ndim == 1 else values
 
 

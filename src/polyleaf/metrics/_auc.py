@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.metrics._inputs import (
     Floats,
     Labels,
-    is_sparse,
     read_entry_weights,
     read_labels,
     read_scores,

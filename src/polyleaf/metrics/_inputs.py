@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.memory import check_memory
+
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
@@ -41,15 +44,10 @@ class Labels:
         return np.asarray(self.observed.sum(axis=1, dtype=np.float64))
 
 
-def is_sparse(matrix: Any) -> bool:
-    """Whether this is a scipy.sparse matrix or array."""
-    return bool(sparse.issparse(matrix))
-
-
 def read_labels(y: Any, name: str, *, allow_unobserved: bool = False) -> Labels:
     """Read a matrix of 0 and 1, with NaN for 'not observed' where that is allowed."""
     if is_sparse(y):
-        matrix = _canonical(y)
+        matrix = _checked(y, name, copy=True)
         if not np.isin(matrix.data, (0, 1)).all():
             raise ValueError(
                 f"{name} must hold 0 and 1 only where it is sparse; got other values. Pass a "
@@ -57,10 +55,10 @@ def read_labels(y: Any, name: str, *, allow_unobserved: bool = False) -> Labels:
             )
         matrix.eliminate_zeros()
         return Labels(matrix.astype(np.bool_))
-    values = _two_dimensional(_as_array(y), name)
+    values = _two_dimensional(read_array(y, name), name)
     if values.dtype == np.bool_:
         return Labels(values)
-    numbers = _as_floats(values, name)
+    numbers = as_floats(values, name)
     unobserved = np.isnan(numbers)
     present = numbers == 1.0
     if not (present | (numbers == 0.0) | unobserved).all():
@@ -89,10 +87,10 @@ def read_scores(
     """Read scores, one per row and label; what a sparse matrix does not store is the score 0."""
     scores: Floats | sparse.csr_array
     if is_sparse(y_score):
-        scores = _canonical(y_score).astype(np.float64)
+        scores = _checked(y_score, name).astype(np.float64)
         is_finite = np.isfinite(scores.data).all()
     else:
-        scores = _as_floats(_two_dimensional(_as_array(y_score), name), name)
+        scores = as_floats(_two_dimensional(read_array(y_score, name), name), name)
         is_finite = np.isfinite(scores).all()
     check_same_shape(shape, scores.shape, name)
     if not is_finite:
@@ -102,12 +100,20 @@ def read_scores(
 
 def read_targets(y: Any, name: str) -> Floats:
     """Read numbers of shape (n,) or (n, d) as (n, d); NaN stays."""
-    values = _as_array(y.toarray() if is_sparse(y) else y)
+    values = _dense(y, name) if is_sparse(y) else read_array(y, name)
     values = values[:, np.newaxis] if values.ndim == 1 else values
-    numbers = _as_floats(_two_dimensional(values, name), name)
+    numbers = as_floats(_two_dimensional(values, name), name)
     if np.isinf(numbers).any():
         raise ValueError(f"{name} must hold finite numbers or NaN; got infinity.")
     return numbers
+
+
+def _dense(y: Any, name: str) -> NDArray[Any]:
+    matrix = _checked(y, name)
+    n_rows, n_targets = matrix.shape
+    purpose = f"This metric makes a sparse {name} dense: {n_rows} by {n_targets} numbers take"
+    check_memory(8 * n_rows * n_targets, purpose, "Score some of the targets at a time.")
+    return np.asarray(matrix.toarray())
 
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Floats:
@@ -141,30 +147,12 @@ def check_same_shape(expected: tuple[int, ...], got: tuple[int, ...], name: str)
 
 
 def _checked_weights(sample_weight: Any) -> Floats:
-    weights = _as_floats(np.asarray(sample_weight), "sample_weight")
+    weights = as_floats(read_array(sample_weight, "sample_weight"), "sample_weight")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise ValueError(
             "sample_weight must hold finite numbers >= 0 that are not all 0; got others."
         )
     return weights
-
-
-def _as_array(values: Any) -> NDArray[Any]:
-    """Give an array, with NaN where a nullable column of a frame holds nothing."""
-    array = np.asarray(values)
-    if array.dtype != object or not hasattr(values, "to_numpy"):
-        return array
-    try:
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError):
-        return array
-
-
-def _as_floats(values: NDArray[Any], name: str) -> Floats:
-    try:
-        return values.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers; got {values.dtype} values.") from None
 
 
 def _two_dimensional(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -176,12 +164,11 @@ def _two_dimensional(values: NDArray[Any], name: str) -> NDArray[Any]:
     return values
 
 
-def _canonical(matrix: Any) -> sparse.csr_array:
-    """Return a copy as csr_array with sorted indices and summed duplicates."""
-    copy = sparse.csr_array(matrix, copy=True)
-    if copy.ndim != 2 or 0 in copy.shape:
+def _checked(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
+    """Return a csr_array with sorted indices and summed duplicates, of at least one entry."""
+    csr = read_sparse(matrix, name, copy=copy)
+    if 0 in csr.shape:
         raise ValueError(
-            f"A sparse matrix must have at least one row and one column; got shape {copy.shape}."
+            f"{name} must have at least one row and one column; got the shape {csr.shape}."
         )
-    copy.sum_duplicates()
-    return copy
+    return csr

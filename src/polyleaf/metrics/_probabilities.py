@@ -18,11 +18,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.metrics._inputs import (
     Bools,
     Floats,
     Labels,
-    is_sparse,
     read_entry_weights,
     read_labels,
     read_scores,

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.metrics._inputs import (
     Bools,
     Floats,
     Labels,
-    is_sparse,
     read_labels,
     read_row_weights,
     read_scores,

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.metrics import _auc, _label_sets, _probabilities, _ranking, _regression, _top_k
-from polyleaf.metrics._inputs import is_sparse
 
 Score = Callable[..., float]
 
@@ -179,8 +178,8 @@ def column_means(y: Any) -> Any:
     array([2., 5.])
     """
     if is_sparse(y):
-        return np.asarray(sparse.csr_array(y).mean(axis=0)).ravel()
-    values = np.asarray(y, dtype=np.float64)
+        return np.asarray(read_sparse(y, "y").mean(axis=0)).ravel()
+    values = as_floats(read_array(y, "y"), "y")
     values = values[:, np.newaxis] if values.ndim == 1 else values
     observed = ~np.isnan(values)
     counts = observed.sum(axis=0)

@@ -18,13 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from polyleaf.metrics._inputs import (
-    Floats,
-    check_same_shape,
-    is_sparse,
-    read_entry_weights,
-    read_targets,
-)
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.metrics._inputs import Floats, check_same_shape, read_entry_weights, read_targets
 
 #: Entries of sparse matrices that are made dense at a time.
 _BLOCK_ENTRIES = 2**22
@@ -78,7 +73,7 @@ def _column_blocks(y_true: Any, y_pred: Any, sample_weight: Any) -> Iterator[tup
     if not (is_sparse(y_true) or is_sparse(y_pred)):
         yield y_true, y_pred, sample_weight
         return
-    true, pred = sparse.csc_array(y_true), sparse.csc_array(y_pred)
+    true, pred = _by_column(y_true, "y_true"), _by_column(y_pred, "y_pred")
     check_same_shape(true.shape, pred.shape, "y_pred")
     n_rows, n_targets = true.shape
     has_columns = sample_weight is not None and np.ndim(sample_weight) == 2
@@ -87,6 +82,12 @@ def _column_blocks(y_true: Any, y_pred: Any, sample_weight: Any) -> Iterator[tup
         at = slice(start, start + step)
         weights = np.asarray(sample_weight)[:, at] if has_columns else sample_weight
         yield true[:, at].toarray(), pred[:, at].toarray(), weights
+
+
+def _by_column(y: Any, name: str) -> sparse.csc_array:
+    if is_sparse(y):
+        return read_sparse(y, name).tocsc()
+    return sparse.csc_array(read_targets(y, name))
 
 
 def _r2_scores(y_true: Any, y_pred: Any, sample_weight: Any) -> Floats:
@@ -279,7 +280,7 @@ def relative_root_mean_squared_error(
     """
     shape = np.shape(y_true)
     n_targets = shape[1] if len(shape) > 1 else 1
-    baseline = np.asarray(train_mean, dtype=np.float64)
+    baseline = as_floats(read_array(train_mean, "train_mean"), "train_mean")
     if baseline.shape not in ((), (n_targets,)) or np.isinf(baseline).any():
         raise ValueError(
             f"train_mean must hold one finite number for each of the {n_targets} targets; "

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.matrices import as_floats, read_array
 from polyleaf.metrics._inputs import Floats, Labels, read_labels, read_row_weights, read_scores
 from polyleaf.metrics._label_sets import mean_over_rows
 from polyleaf.metrics._places import gains_by_place, ideal_gains_by_place
@@ -264,7 +265,7 @@ def _checked_k(k: Any) -> int:
 
 
 def _checked_propensities(propensities: Any, n_labels: int) -> Floats:
-    values = np.asarray(propensities, dtype=np.float64)
+    values = as_floats(read_array(propensities, "propensities"), "propensities")
     if values.shape != (n_labels,) or not ((values > 0) & (values <= 1)).all():
         raise ValueError(
             f"propensities must hold a number above 0 and at most 1 for each of the {n_labels} "

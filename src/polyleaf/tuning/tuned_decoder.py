@@ -15,9 +15,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import decoding, metrics
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.decoding import Decoder, LabelCalibrator
-from polyleaf.estimator.label_scores import ScoreKind, is_sparse, label_scores, score_kind
+from polyleaf.estimator.label_scores import ScoreKind, label_scores, score_kind
+from polyleaf.tuning.inputs import label_numbers, read_label_matrix, read_rows
 
 _MOST_ROWS = 4000  # on which candidates are compared
 _FEWEST_KNOWN = 20  # fully observed rows, to choose among their label sets
@@ -124,8 +126,8 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         TunedDecoder
             Itself.
         """
-        labels = _label_matrix(y)
-        y = labels if is_sparse(y) else y
+        labels = read_label_matrix(y)
+        X, y = read_rows(X, labels.shape[0]), label_numbers(y, labels)
         metric = self._resolve_metric()
         kind = score_kind(self.estimator)
         calibrators = self._calibrators(kind)
@@ -133,12 +135,13 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         folds = self._folds(X, y)
         scores = self._scores_by_fold(X, y, folds, labels.shape[1])
         held_out = [labels[test] for _, test in folds]
-        calibrator, decoder, self.results_ = _choose(candidates, scores, held_out, metric)
-        self.calibrator_ = _fit_calibrator(calibrator, _stack(scores), _stack(held_out))
-        self.decoder_ = clone(decoder).fit(
-            _stack(held_out), _calibrate(self.calibrator_, _stack(scores))
-        )
-        self.estimator_ = clone(self.estimator).fit(X, y)
+        chosen, decoder, results = _choose(candidates, scores, held_out, metric)
+        calibrator = _fit_calibrator(chosen, _stack(scores), _stack(held_out))
+        decoder = clone(decoder).fit(_stack(held_out), _calibrate(calibrator, _stack(scores)))
+        estimator = clone(self.estimator).fit(X, y)
+        # All at once: an error above leaves an earlier fit as it was.
+        self.estimator_, self.decoder_, self.calibrator_ = estimator, decoder, calibrator
+        self.results_ = results
         self._take_shape(labels.shape[1])
         return self
 
@@ -154,7 +157,7 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n, d) or csr_array
         """
         check_is_fitted(self)
-        scores = label_scores(self.estimator_, X, self.n_outputs_)
+        scores = label_scores(self.estimator_, read_rows(X), self.n_outputs_)
         return _calibrate(self.calibrator_, scores)
 
     def predict(self, X: Any) -> Any:
@@ -253,18 +256,6 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             for train, test in folds
         )
         return scores
-
-
-def _label_matrix(y: Any) -> Any:
-    if is_sparse(y):
-        return sparse.csr_array(y)
-    labels = np.asarray(y)
-    if labels.ndim != 2:
-        raise ValueError(
-            "TunedDecoder is for multi-label problems: y must be a matrix of 0 and 1 with a "
-            f"column per label; got shape {labels.shape}."
-        )
-    return labels.astype(np.float64)
 
 
 def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]:
