@@ -192,7 +192,7 @@ def _outputs(model: Any, Y: Any) -> tuple[list[str], Any]:
             Y = Y[[column for name in names for column in columns if str(column) == str(name)]]
         names = list(Y.columns)
         return [str(name) for name in names], _array(Y)
-    values = read_sparse(Y, "Y") if is_sparse(Y) else _array(Y)
+    values: Any = read_sparse(Y, "Y") if is_sparse(Y) else _array(Y)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     if values.ndim != 2:
         raise ValueError(f"Y must be a matrix with a column per output; got shape {values.shape}.")
