@@ -71,6 +71,7 @@ class Boosting(Estimator):
         *,
         eval_set: tuple[Any, ...] | None = None,
         callbacks: Callback | Sequence[Callback] = (),
+        output_names: Any = None,
     ) -> Self:
         """Boost the model.
 
@@ -86,12 +87,16 @@ class Boosting(Estimator):
         callbacks : callable or sequence of callable
             Called after every round with a progress that has `n_estimators`, `train_loss`,
             `validation_loss` and `validation_score`; one that returns True ends the fit.
+        output_names : sequence of str, of length d, optional
+            Names of the outputs, if y has none: an array or a sparse matrix.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, eval_set=eval_set, callbacks=callbacks)
+        return self._fit(
+            X, y, sample_weight, output_names, eval_set=eval_set, callbacks=callbacks
+        )
 
     def _train(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
@@ -93,6 +95,60 @@ def read_classes(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
     if all(output.is_zero_one for output in table.outputs):
         return _multilabel(table)
     return _multiclass_multioutput(table)
+
+
+def name_outputs(targets: Targets, output_names: Any) -> Targets:
+    """Give the same targets with names for the outputs of a Y that has none.
+
+    Parameters
+    ----------
+    targets : Targets
+    output_names : sequence of str, of length n_outputs
+
+    Raises
+    ------
+    ValueError
+        If they cannot be the names of these outputs, or are others than those of Y.
+    """
+    schema = targets.schema
+    names, known = check_output_names(output_names, schema.n_outputs), schema.output_names
+    if known is not None and known != names:
+        at = next(j for j, pair in enumerate(zip(known, names)) if pair[0] != pair[1])
+        raise ValueError(
+            f"output_names must be the names that y has already; output {at} is {known[at]!r} in "
+            f"y and {names[at]!r} in output_names. Leave output_names out, or rename the columns "
+            "of y."
+        )
+    return replace(targets, schema=replace(schema, output_names=names))
+
+
+def check_output_names(output_names: Any, n_outputs: int) -> tuple[str, ...]:
+    """Read a name for each output.
+
+    Parameters
+    ----------
+    output_names : sequence of str, of length n_outputs
+        Distinct. Other values, such as the numbers of labels, become text; one name alone is
+        that of the only output.
+    n_outputs : int
+    """
+    if isinstance(output_names, str):
+        output_names = [output_names]
+    try:
+        names = tuple(str(name) for name in output_names)
+    except TypeError as error:
+        raise TypeError(
+            f"output_names must be a sequence of strings; got {output_names!r:.80}."
+        ) from error
+    if len(names) != n_outputs:
+        raise ValueError(
+            f"output_names must have a name for each of the {n_outputs} outputs of y; got "
+            f"{len(names)}."
+        )
+    if len(set(names)) != len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise ValueError(f"output_names must be distinct; got {twice!r} more than once.")
+    return names
 
 
 def _is_zero_one(Y: NDArray[Any]) -> bool:

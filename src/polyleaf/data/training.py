@@ -17,7 +17,7 @@ from polyleaf import _core
 from polyleaf.checks.warning import warn_user
 from polyleaf.data.binning import BinnedData
 from polyleaf.data.features import EncodedX, FeatureSchema
-from polyleaf.data.read_targets import read_classes, read_numbers
+from polyleaf.data.read_targets import name_outputs, read_classes, read_numbers
 from polyleaf.data.weights import class_weights, combine_weights, read_sample_weight
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def read_training(
     max_bins: int | None,
     n_threads: int,
     unobserved: str | None = None,
+    output_names: Any = None,
     estimator_name: str,
 ) -> TrainingData:
     """Read X, Y and weights, and bin X.
@@ -135,6 +136,8 @@ def read_training(
     n_threads : int
     unobserved : str, optional
         What a warning says of outputs without an observed value.
+    output_names : sequence of str, optional
+        Names of the outputs of a Y that has none.
     estimator_name : str
         Who asks, for error messages.
     """
@@ -146,6 +149,7 @@ def read_training(
         task=task,
         class_weight=class_weight,
         unobserved=unobserved,
+        output_names=output_names,
         estimator_name=estimator_name,
     )
     features = data.binned(max_bins, n_threads)
@@ -193,6 +197,7 @@ def read_numeric(
     task: Task,
     class_weight: Any = None,
     unobserved: str | None = None,
+    output_names: Any = None,
     estimator_name: str,
 ) -> NumericData:
     """Read X, Y and weights, and leave X as numbers.
@@ -202,8 +207,8 @@ def read_numeric(
     X : array-like, frame or sparse matrix of shape (n, p)
     y, sample_weight, task, class_weight, estimator_name
         See `read_training`.
-    unobserved : str, optional
-        See `read_targets`.
+    unobserved, output_names
+        See `read_training`.
     """
     schema, rows = read_numeric_rows(X, None, estimator_name=estimator_name)
     targets, _ = read_targets(
@@ -213,6 +218,7 @@ def read_numeric(
         task=task,
         class_weight=class_weight,
         unobserved=unobserved,
+        output_names=output_names,
         estimator_name=estimator_name,
     )
     return NumericData(schema, rows, targets)
@@ -283,6 +289,7 @@ def read_targets(
     task: Task,
     class_weight: Any = None,
     unobserved: str | None = None,
+    output_names: Any = None,
     estimator_name: str,
 ) -> tuple[Targets, NDArray[np.float64] | None]:
     """Read Y and weights; also give the weights without those of classes.
@@ -292,6 +299,8 @@ def read_targets(
     """
     read = read_numbers if task == "regression" else read_classes
     targets = read(y, n_rows, estimator_name=estimator_name)
+    if output_names is not None:
+        targets = name_outputs(targets, output_names)
     given = None if sample_weight is None else read_weights(sample_weight, targets)
     _warn_unobserved(targets, given, unobserved or _UNOBSERVED[task])
     weights = given

@@ -95,7 +95,9 @@ class Estimator(BaseEstimator):
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None
+    ) -> Self:
         """Learn from training rows.
 
         Parameters
@@ -105,21 +107,25 @@ class Estimator(BaseEstimator):
         y : array-like, frame or sparse matrix of shape (n,) or (n, d)
             Numbers, or classes and labels; NaN and None are not observed.
         sample_weight : array-like of shape (n,) or (n, d), optional
+        output_names : sequence of str, of length d, optional
+            Names of the outputs, if y has none: an array or a sparse matrix.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, output_names)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, output_names: Any, **given: Any
+    ) -> Self:
         """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)
-        data = self._read(X, y, sample_weight)
+        data = self._read(X, y, sample_weight, output_names)
         self._fitted = self._train(data, **given)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> Any:
         """Read what `fit` was given."""
         given = vars(self)
         return read_training(
@@ -132,6 +138,7 @@ class Estimator(BaseEstimator):
             max_bins=given["max_bins"],
             n_threads=self._n_threads(),
             unobserved=self._unobserved,
+            output_names=output_names,
             estimator_name=type(self).__name__,
         )
 
@@ -182,7 +189,7 @@ class Estimator(BaseEstimator):
 
     @property
     def output_names_(self) -> NDArray[Any]:
-        """Names of Y's columns, or y0, y1, ... if it had none; of shape (n_outputs_,)."""
+        """Names of Y's columns or those given to `fit`, else y0, y1, ...; of shape (d,)."""
         check_is_fitted(self)
         names = self._targets.output_names
         if names is None:

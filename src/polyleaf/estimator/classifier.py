@@ -45,9 +45,9 @@ class Classifier(ClassifierMixin, Estimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> Any:
         self._check_decoding()
-        return super()._read(X, y, sample_weight)
+        return super()._read(X, y, sample_weight, output_names)
 
     def _check_decoding(self) -> None:
         """Raise a ValueError if `decoding` asks for what this model does not keep."""

@@ -60,7 +60,9 @@ class GraphEstimator(Classifier):
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None
+    ) -> Self:
         """Draw the graphs and train on each.
 
         Parameters
@@ -71,14 +73,16 @@ class GraphEstimator(Classifier):
             Classes or labels; NaN and None are not observed.
         sample_weight : array-like of shape (n,) or (n, d), optional
             Weights of rows, or costs of errors in single labels.
+        output_names : sequence of str, of length d, optional
+            Names of the outputs, if y has none: an array or a sparse matrix.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, output_names)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> NumericData:
+    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> NumericData:
         self._check_decoding()
         data = read_numeric(
             X,
@@ -87,6 +91,7 @@ class GraphEstimator(Classifier):
             task=self._task,
             class_weight=self.class_weight,
             unobserved="They are predicted as 0.",
+            output_names=output_names,
             estimator_name=type(self).__name__,
         )
         needs_probabilities = (

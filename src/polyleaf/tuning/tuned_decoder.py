@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from polyleaf import decoding, metrics
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.data.read_targets import check_output_names
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.decoding import Decoder, LabelCalibrator
 from polyleaf.estimator.label_scores import ScoreKind, label_scores, score_kind
@@ -112,7 +113,7 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             tags.input_tags = inner().input_tags
         return tags
 
-    def fit(self, X: Any, y: Any) -> TunedDecoder:
+    def fit(self, X: Any, y: Any, *, output_names: Any = None) -> TunedDecoder:
         """Choose calibration and decoder by cross-validation, and train on all rows.
 
         Parameters
@@ -120,6 +121,8 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like, frame or sparse matrix of shape (n, p)
         y : array-like, frame or sparse matrix of shape (n, d)
             0 and 1; NaN is not observed, if the estimator takes it.
+        output_names : sequence of str, of length d, optional
+            Names of the labels, if y has none and the estimator takes names.
 
         Returns
         -------
@@ -128,6 +131,8 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         labels = read_label_matrix(y)
         X, y = read_rows(X, labels.shape[0]), label_numbers(y, labels)
+        if output_names is not None:
+            output_names = self._check_names(output_names, labels.shape[1])
         metric = self._resolve_metric()
         kind = score_kind(self.estimator)
         calibrators = self._calibrators(kind)
@@ -138,7 +143,8 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chosen, decoder, results = _choose(candidates, scores, held_out, metric)
         calibrator = _fit_calibrator(chosen, _stack(scores), _stack(held_out))
         decoder = clone(decoder).fit(_stack(held_out), _calibrate(calibrator, _stack(scores)))
-        estimator = clone(self.estimator).fit(X, y)
+        named = {} if output_names is None else {"output_names": output_names}
+        estimator = clone(self.estimator).fit(X, y, **named)
         # All at once: an error above leaves an earlier fit as it was.
         self.estimator_, self.decoder_, self.calibrator_ = estimator, decoder, calibrator
         self.results_ = results
@@ -192,6 +198,15 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         metric = self._resolve_metric()
         value = float(metric.prepare(y)(y, self.predict(X), sample_weight=sample_weight))
         return value if metric.greater_is_better else -value
+
+    def _check_names(self, output_names: Any, n_labels: int) -> tuple[str, ...]:
+        """Look at the names before hours of cross-validation."""
+        if not has_fit_parameter(self.estimator, "output_names"):
+            raise ValueError(
+                f"output_names needs an estimator whose fit takes names; {self.estimator!r:.60} "
+                "does not. Give y as a data frame, or leave output_names out."
+            )
+        return check_output_names(output_names, n_labels)
 
     def _take_shape(self, n_labels: int) -> None:
         """Say what the estimator was trained on."""
