@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
-from polyleaf.data import decode_classes, split_probabilities
+from polyleaf.data import decode_classes, largest_entries, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.regressor import Regressor
@@ -256,15 +256,19 @@ class BoostingClassifier(Boosting, Classifier):
         check_is_fitted(self)
         if not self._targets.is_sparse:
             return self._decode_channels(self._probabilities(self._raw(X)))
+        parts = [self._decode_channels(block) for block in self._blocks(X)]
+        return sparse.vstack(parts, format="csr")
+
+    def _likeliest(self, X: Any, k: int) -> Any:
+        parts = [largest_entries(block, k) for block in self._blocks(X)]
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    def _blocks(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Give probabilities of all channels for some rows at a time."""
         encoded, n_threads, model = self._encode(X), self._n_threads(), self._fitted.model
         step = max(1, _BLOCK_ENTRIES // model.n_channels)
-        parts = [
-            self._decode_channels(
-                self._probabilities(model.predict(encoded[start : start + step], n_threads))
-            )
-            for start in range(0, encoded.shape[0], step)
-        ]
-        return sparse.vstack(parts, format="csr")
+        for start in range(0, encoded.shape[0], step):
+            yield self._probabilities(model.predict(encoded[start : start + step], n_threads))
 
     def _probabilities(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
         return self._fitted.reader.probabilities(raw)

@@ -3,7 +3,12 @@
 from polyleaf.data.alignment import align_targets
 from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFeatures, bin_features
 from polyleaf.data.features import EncodedX, FeatureSchema
-from polyleaf.data.outputs import decode_classes, split_probabilities
+from polyleaf.data.outputs import (
+    decode_classes,
+    largest_entries,
+    named_entries,
+    split_probabilities,
+)
 from polyleaf.data.read_targets import read_classes, read_numbers
 from polyleaf.data.targets import Targets, TargetSchema, TaskKind
 from polyleaf.data.times import duration_unit, time_text
@@ -38,6 +43,8 @@ __all__ = [
     "combine_weights",
     "decode_classes",
     "duration_unit",
+    "largest_entries",
+    "named_entries",
     "read_classes",
     "read_features",
     "read_numbers",

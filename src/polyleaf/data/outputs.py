@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -75,6 +76,54 @@ def split_probabilities(
     if schema.kind == "multiclass":
         return probabilities
     return [probabilities[:, start:stop] for _, start, stop in _groups(schema)]
+
+
+def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
+    """Keep the k largest positive entries of every row; of equal ones, the first.
+
+    Parameters
+    ----------
+    values : ndarray or csr_array of shape (n_rows, n_channels)
+        NaN is left out.
+    k : int
+    """
+    if isinstance(values, np.ndarray):
+        places = np.argsort(-values, axis=1, kind="stable")[:, :k]
+        rows = np.repeat(np.arange(len(values)), places.shape[1])
+        columns = places.ravel()
+        data = values[rows, columns]
+    else:
+        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        order = np.lexsort((values.indices, -values.data, rows))
+        order = order[np.arange(order.size) - values.indptr[rows] < k]
+        rows, columns, data = rows[order], values.indices[order], values.data[order]
+    kept = data > 0
+    entries = (data[kept], (rows[kept], columns[kept]))
+    return sparse.csr_array(entries, shape=values.shape)
+
+
+def named_entries(
+    values: CSR, names: Sequence[str]
+) -> list[list[tuple[str, float]]]:
+    """List the entries of every row with the names of their columns, the largest first.
+
+    Parameters
+    ----------
+    values : csr_array of shape (n_rows, n_channels)
+    names : sequence of str, of length n_channels
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> named_entries(sparse.csr_array([[0.25, 0.0, 0.5]]), ["jazz", "folk", "soul"])
+    [[('soul', 0.5), ('jazz', 0.25)]]
+    """
+    listed = []
+    for start, end in zip(values.indptr[:-1], values.indptr[1:]):
+        columns, data = values.indices[start:end], values.data[start:end]
+        order = np.lexsort((columns, -data))
+        listed.append([(names[columns[at]], float(data[at])) for at in order])
+    return listed
 
 
 def _check_channels(schema: TargetSchema, probabilities: NDArray[Any] | CSR) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from polyleaf.data import (
     align_targets,
     codes_of,
     decode_classes,
+    largest_entries,
+    named_entries,
     read_classes,
 )
 from polyleaf.decoding import Decoder
@@ -116,6 +119,40 @@ class Classifier(ClassifierMixin, Estimator):
             if isinstance(probabilities, list):
                 return [np.log(p) for p in probabilities]
             return np.log(probabilities)
+
+    def predict_topk(self, X: Any, k: int = 5, *, names: bool = False) -> Any:
+        """Predict the likeliest labels of each row.
+
+        Forests and boosting do so without an array of all labels of all rows.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+        k : int, default=5
+            Largest number of labels per row.
+        names : bool, default=False
+            Whether to list labels by their names, `output_names_`.
+
+        Returns
+        -------
+        csr_array of shape (n, d), or list of n lists of tuples (str, float) with `names`
+            Probabilities of at most k labels per row, those that are not 0; of labels that are
+            equally likely, the first. Lists begin with the likeliest.
+        """
+        check_is_fitted(self)
+        if self._targets.kind != "multilabel":
+            raise ValueError(
+                f"predict_topk is for multi-label problems; y was {self._targets.kind}. Use "
+                "predict_proba."
+            )
+        if not isinstance(k, numbers.Integral) or k < 1:
+            raise ValueError(f"k must be an integer >= 1; got {k!r}.")
+        found = self._likeliest(X, int(k))
+        return named_entries(found, self.output_names_) if names else found
+
+    def _likeliest(self, X: Any, k: int) -> Any:
+        """Give the k largest probabilities of every row, as a csr_array of shape (n, d)."""
+        return largest_entries(self.predict_proba(X), k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Give the share of rows in which all outputs that were observed are predicted rightly.

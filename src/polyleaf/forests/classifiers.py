@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import Targets, decode_classes, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
@@ -56,31 +54,9 @@ class ForestClassifier(ForestEstimator, Classifier):
         channels = _known(self._predict_channels(X))
         return split_probabilities(self._targets, channels)
 
-    def predict_topk(self, X: Any, k: int = 5) -> Any:
-        """Predict the likeliest labels of each row, without an array of all labels.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n, p)
-        k : int, default=5
-            Largest number of labels per row.
-
-        Returns
-        -------
-        csr_array of shape (n, d)
-            Probabilities of at most k labels per row, those that are not 0; of labels that are
-            equally likely, the first.
-        """
-        check_is_fitted(self)
-        if self._targets.kind != "multilabel":
-            raise ValueError(
-                f"predict_topk is for multi-label problems; y was {self._targets.kind}. Use "
-                "predict_proba."
-            )
-        if not isinstance(k, numbers.Integral) or k < 1:
-            raise ValueError(f"k must be an integer >= 1; got {k!r}.")
+    def _likeliest(self, X: Any, k: int) -> Any:
         encoded = self._encode(X)
-        return _known(self._forest.predict_topk(encoded, int(k), self._n_threads()))
+        return _known(self._forest.predict_topk(encoded, k, self._n_threads()))
 
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Predict by the first tree, the first two trees, and so on.

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
+from polyleaf.data.outputs import largest_entries
 from polyleaf.data.targets import Targets
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
 from polyleaf.forests.condensing import CondensedLeaves
-from polyleaf.forests.sparse_means import as_core_rows, largest, largest_sums, sparse_means
+from polyleaf.forests.sparse_means import as_core_rows, largest_sums, sparse_means
 from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.filling import fill_leaves
 from polyleaf.trees.leaves import RowLeaves
@@ -159,7 +160,8 @@ class Forest:
             if self.outputs.is_sparse and self.tree_weights is None:
                 parts.append(largest_sums(self, leaves, k, n_threads))
             else:
-                parts.append(largest(self.predict_leaves(leaves, n_threads=n_threads), k))
+                values = self.predict_leaves(leaves, n_threads=n_threads)
+                parts.append(largest_entries(values, k))
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     @cached_property

@@ -87,15 +87,3 @@ def largest_sums(forest: Forest, leaves: NDArray[np.int32], k: int, n_threads: i
     row, place = np.nonzero(outputs >= 0)
     entries = sums[row, place] / forest.n_trees, (row, outputs[row, place])
     return sparse.csr_array(entries, shape=(n_rows, n_channels))
-
-
-def largest(values: Any, k: int) -> CSR:
-    """Keep the k largest positive entries of every row."""
-    matrix: CSR = sparse.csr_array(values)
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    order = np.lexsort((matrix.indices, -matrix.data, row))
-    rank = np.arange(order.size) - matrix.indptr[row]
-    kept = np.sort(order[(rank < k) & (matrix.data[order] > 0)])
-    return sparse.csr_array(
-        (matrix.data[kept], (row[kept], matrix.indices[kept])), shape=matrix.shape
-    )
