@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosting_problems import LABELS, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, X, Y, classifier, regressor
+from scipy import sparse
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
+import polyleaf
 from polyleaf.losses import Quantile
 from polyleaf.metrics import METRICS, Metric
 
@@ -234,3 +236,105 @@ def test_nothing_else_stops(answer):
 def test_callbacks_must_be_callable():
     with pytest.raises(TypeError, match="callbacks must be a function"):
         regressor().fit(X, Y, callbacks=["print"])
+
+
+# Curves of single outputs, and several sets of validation rows -----------------------------------
+
+
+def test_losses_of_outputs_average_to_the_validation_loss():
+    model = regressor().fit(X_TRAIN, Y_TRAIN, eval_set=(X_TEST, Y_TEST))
+    history = model.history_
+    per_output = history["validation_loss_per_output"]
+    assert per_output.shape == (len(history["validation_loss"]), 5)
+    np.testing.assert_allclose(per_output.mean(axis=1), history["validation_loss"], rtol=1e-6)
+    scaled = (Y_TEST - model.predict(X_TEST)) / Y_TRAIN.std(axis=0)
+    np.testing.assert_allclose(per_output[-1], 0.5 * np.mean(scaled**2, axis=0), rtol=1e-4)
+
+
+def test_losses_of_outputs_heed_weights_and_gaps():
+    gaps = np.where(np.random.default_rng(3).random(Y_TEST.shape) < 0.3, np.nan, Y_TEST)
+    gaps[:, 4] = np.nan
+    weights = np.random.default_rng(4).uniform(size=len(gaps))
+    model = regressor().fit(X_TRAIN, Y_TRAIN, eval_set=(X_TEST, gaps, weights))
+    squares = ((gaps - model.predict(X_TEST)) / Y_TRAIN.std(axis=0)) ** 2
+    for j in range(4):
+        seen = ~np.isnan(gaps[:, j])
+        expected = 0.5 * np.average(squares[seen, j], weights=weights[seen])
+        found = model.history_["validation_loss_per_output"][-1, j]
+        assert found == pytest.approx(expected, rel=1e-4)
+    assert np.isnan(model.history_["validation_loss_per_output"][:, 4]).all()
+
+
+def test_scores_of_outputs_are_those_of_the_metric():
+    model = regressor(eval_metric="rmse").fit(X_TRAIN, Y_TRAIN, eval_set=(X_TEST, Y_TEST))
+    errors = np.sqrt(np.mean((Y_TEST - model.predict(X_TEST)) ** 2, axis=0))
+    found = model.history_["validation_score_per_output"]
+    np.testing.assert_allclose(found[-1], -errors, rtol=1e-5)  # larger is better
+
+
+def test_classes_and_quantiles_have_a_loss_for_each_output():
+    classes = np.column_stack([np.digitize(y, [-0.5, 0.5]) for y in Y[:, :2].T])
+    model = classifier().fit(X, classes, eval_set=(X, classes))
+    history = model.history_
+    np.testing.assert_allclose(
+        history["validation_loss_per_output"].mean(axis=1), history["validation_loss"]
+    )
+    expected = [log_loss(classes[:, j], p) for j, p in enumerate(model.predict_proba(X))]
+    np.testing.assert_allclose(history["validation_loss_per_output"][-1], expected, rtol=1e-4)
+    quantiles = regressor(loss=Quantile([0.1, 0.9])).fit(X, Y, eval_set=(X, Y))
+    assert quantiles.history_["validation_loss_per_output"].shape[1] == 5
+
+
+def test_a_loss_of_whole_rows_and_a_single_output_have_no_curves_of_outputs():
+    joint = classifier(loss="examplewise_logistic").fit(X, LABELS, eval_set=(X, LABELS))
+    assert set(joint.history_) == {"train_loss", "validation_loss"}
+    single = regressor().fit(X, Y[:, 0], eval_set=(X, Y[:, 0]))
+    assert set(single.history_) == {"train_loss", "validation_loss"}
+
+
+@pytest.mark.parametrize("given", [np.asarray, sparse.csr_array])
+def test_each_set_of_a_list_is_followed_as_if_it_were_alone(given):
+    first, last = (X_TRAIN[:50], Y_TRAIN[:50]), (given(X_TEST), Y_TEST)
+    model = regressor(eval_metric="r2").fit(X_TRAIN, Y_TRAIN, eval_set=[first, last])
+    for number, rows in enumerate([first, last]):
+        alone = regressor(eval_metric="r2").fit(X_TRAIN, Y_TRAIN, eval_set=rows)
+        for kind in ("loss", "score", "loss_per_output", "score_per_output"):
+            np.testing.assert_allclose(
+                model.history_[f"validation_{number}_{kind}"],
+                alone.history_[f"validation_{kind}"],
+            )
+    for kind in ("loss", "score", "loss_per_output"):
+        np.testing.assert_array_equal(
+            model.history_[f"validation_{kind}"], model.history_[f"validation_1_{kind}"]
+        )
+
+
+def test_the_last_set_of_a_list_stops():
+    noise = np.random.default_rng(0).normal(size=(260, 3))
+    settings = dict(n_estimators=60, early_stopping=True, n_iter_no_change=5, learning_rate=0.5)
+    held_out = (X[200:], noise[200:])
+    training = (X[:200], noise[:200])
+    model = regressor(**settings).fit(*training, eval_set=[training, held_out])
+    alone = regressor(**settings).fit(*training, eval_set=held_out)
+    other = regressor(**settings).fit(*training, eval_set=[held_out, training])
+    assert model.n_estimators_ == alone.n_estimators_ < 60
+    assert other.n_estimators_ == 60
+
+
+def test_curves_of_a_list_are_kept_in_files_and_by_warm_starts(tmp_path):
+    sets = [(X_TRAIN, Y_TRAIN), (X_TEST, Y_TEST)]
+    model = regressor(n_estimators=4, warm_start=True).fit(X_TRAIN, Y_TRAIN, eval_set=sets)
+    model.set_params(n_estimators=6).fit(X_TRAIN, Y_TRAIN)
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    history = polyleaf.load(tmp_path / "model.polyleaf").history_
+    assert history.keys() == model.history_.keys()
+    per_output = history["validation_0_loss_per_output"]
+    assert per_output.shape == (6, 5)
+    assert np.isfinite(per_output[:4]).all()
+    assert np.isnan(per_output[4:]).all()
+
+
+@pytest.mark.parametrize("wrong", [[], [(X, Y), X], [X, Y], (X,)])
+def test_an_eval_set_that_is_no_pair_or_list_of_pairs_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"eval_set must .* pair \(X, y\)"):
+        regressor().fit(X, Y, eval_set=wrong)

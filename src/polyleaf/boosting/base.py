@@ -31,11 +31,17 @@ from polyleaf.boosting.rounds import (
     BoostingLoop,
     ChosenView,
     StoppingRule,
-    Validation,
     choose_projection,
 )
 from polyleaf.boosting.state import Units
-from polyleaf.boosting.validation import HeldOut, read_eval_set, score_function, set_aside
+from polyleaf.boosting.validation import (
+    HeldOut,
+    Validation,
+    output_score_function,
+    read_eval_sets,
+    score_function,
+    set_aside,
+)
 from polyleaf.boosting.weak_models import ModelBooster
 from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.running import progress_bar
@@ -52,6 +58,8 @@ if TYPE_CHECKING:
 
 #: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
 _MAP_ROWS = 512
+#: Outputs, at most, whose learning curves are kept.
+_MOST_CURVES = 1024
 #: The loss that 'auto' stands for; softmax for what is not here.
 _AUTO_LOSSES = {"regression": "squared_error", "binary": "logistic", "multilabel": "logistic"}
 
@@ -69,7 +77,7 @@ class Boosting(Estimator):
         y: Any,
         sample_weight: Any = None,
         *,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None = None,
         callbacks: Callback | Sequence[Callback] = (),
         output_names: Any = None,
     ) -> Self:
@@ -82,8 +90,8 @@ class Boosting(Estimator):
         y : array-like, frame or sparse matrix of shape (n,) or (n, d)
             Numbers, or classes and labels; NaN and None are not observed.
         sample_weight : array-like of shape (n,) or (n, d), optional
-        eval_set : tuple (X, y) or (X, y, sample_weight), optional
-            Validation rows, for `history_` and early stopping.
+        eval_set : tuple (X, y) or (X, y, sample_weight), or list of such tuples, optional
+            Validation rows, for `history_` and early stopping; the last ones of a list stop.
         callbacks : callable or sequence of callable
             Called after every round with a progress that has `n_estimators`, `train_loss`,
             `validation_loss` and `validation_score`; one that returns True ends the fit.
@@ -101,7 +109,7 @@ class Boosting(Estimator):
     def _train(
         self,
         data: TrainingData,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: Any = None,
         callbacks: Callback | Sequence[Callback] = (),
     ) -> FittedBoosting:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
@@ -134,10 +142,10 @@ class Boosting(Estimator):
             units = replace(units, shift=old.reader.shift, scale=old.reader.scale)
         reader = RawReader(loss, data.targets.schema, units.shift, units.scale)
         booster = self._booster(data, settings, entropy, units)
-        validation = self._validation(reader, units, held_out, data.targets)
+        validations = [self._validation(reader, units, h, data.targets) for h in held_out]
         n_rounds = min(self.n_estimators, view.most_rounds or self.n_estimators)
         rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
-        loop = BoostingLoop(booster, validation, rule, heard)
+        loop = BoostingLoop(booster, validations, rule, heard)
         rounds = self._run(loop, n_rounds, old)
         history = joined_history(old, loop.history)
         model = booster.joined(rounds, None if old is None else old.model)
@@ -180,14 +188,20 @@ class Boosting(Estimator):
         )
 
     def _validation_rows(
-        self, data: TrainingData, eval_set: tuple[Any, ...] | None, entropy: list[int]
-    ) -> tuple[TrainingData, HeldOut | None]:
+        self, data: TrainingData, eval_set: Any, entropy: list[int]
+    ) -> tuple[TrainingData, list[HeldOut]]:
         """Read the validation rows that were given, or set some training rows aside."""
         if eval_set is not None:
-            return data, read_eval_set(self, data, eval_set)
+            return data, read_eval_sets(self, data, eval_set)
         if self._stops_early:
-            return set_aside(data, self.validation_fraction, entropy)
-        return data, None
+            data, held_out = set_aside(data, self.validation_fraction, entropy)
+            return data, [held_out]
+        if self.eval_metric is not None:
+            raise ValueError(
+                "eval_metric is measured on validation rows: give fit an eval_set, or use "
+                "early_stopping=True."
+            )
+        return data, []
 
     def _choose_view(
         self, data: TrainingData, settings: BoostingSettings, entropy: list[int]
@@ -220,24 +234,22 @@ class Boosting(Estimator):
         return ModelBooster(data, settings, entropy, n_threads, self.estimator, units)
 
     def _validation(
-        self, reader: RawReader, units: Units, held_out: HeldOut | None, training: Targets
-    ) -> Validation | None:
-        if held_out is None:
-            if self.eval_metric is not None:
-                raise ValueError(
-                    "eval_metric is measured on validation rows: give fit an eval_set, or use "
-                    "early_stopping=True."
-                )
-            return None
-        score = None
+        self, reader: RawReader, units: Units, held_out: HeldOut, training: Targets
+    ) -> Validation:
+        by_output = 1 < training.schema.n_outputs <= _MOST_CURVES
+        score = output_scores = None
         if self.eval_metric is not None:
             score = score_function(self, reader, held_out, training)
+            if by_output:
+                output_scores = output_score_function(self, reader, held_out, training)
         rows = units.loss_targets(held_out.targets)
         try:
             reader.loss.check_targets(rows)
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from error
-        return Validation(held_out.encoded, rows, score)
+        return Validation(
+            held_out.encoded, rows, reader.loss, score, output_scores, by_output=by_output
+        )
 
     def _run(self, loop: BoostingLoop, n_rounds: int, old: FittedBoosting | None) -> list[Any]:
         if old is None:
@@ -305,7 +317,15 @@ class Boosting(Estimator):
 
     @property
     def history_(self) -> dict[str, NDArray[np.float64]]:
-        """Mean loss after every round, and the score on validation rows if there is one."""
+        """Mean loss after every round, and what was measured on validation rows.
+
+        "train_loss"; with validation rows "validation_loss", and "validation_score" if there is
+        an `eval_metric` (larger is better), each of shape (n_rounds,). With 2 to 1024 outputs
+        also "validation_loss_per_output" and "validation_score_per_output", of shape
+        (n_rounds, n_outputs_), where the loss or metric has a value for an output alone. If
+        `eval_set` was a list, "validation_0_loss" and so on for each, and the names without a
+        number for the last.
+        """
         check_is_fitted(self)
         return self._fitted.history
 

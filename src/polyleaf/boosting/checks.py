@@ -274,26 +274,26 @@ def _plain(value: Any) -> Any:
 
 
 def joined_history(
-    old: FittedBoosting | None, new: Mapping[str, Sequence[float]]
+    old: FittedBoosting | None, new: Mapping[str, Sequence[Any]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Put learning curves one after the other: a number per round, NaN where there is none.
+    """Put learning curves one after the other: NaN for rounds that were not measured.
 
     Parameters
     ----------
     old : FittedBoosting or None
         Whose rounds were gone on from.
-    new : mapping of str to sequence of float
+    new : mapping of str to sequence of float or ndarray of shape (n_outputs,)
     """
     before: Mapping[str, NDArray[np.float64]] = {} if old is None else old.history
     n_kept = 0 if old is None else old.n_rounds
     n_new = len(new["train_loss"])
-    names = [*new, *(name for name in before if name not in new)]
-    return {
-        name: np.concatenate(
-            [
-                before[name][:n_kept] if name in before else np.full(n_kept, np.nan),
-                new[name] if name in new else np.full(n_new, np.nan),
-            ]
-        )
-        for name in names
-    }
+    curves = {name: np.asarray(values) for name, values in new.items()}
+    joined = {}
+    for name in [*curves, *(name for name in before if name not in curves)]:
+        shape = (curves[name] if name in curves else before[name]).shape[1:]
+        parts = [
+            before[name][:n_kept] if name in before else np.full((n_kept, *shape), np.nan),
+            curves[name] if name in curves else np.full((n_new, *shape), np.nan),
+        ]
+        joined[name] = np.concatenate(parts)
+    return joined

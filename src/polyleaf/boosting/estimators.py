@@ -46,9 +46,11 @@ class BoostingRegressor(Boosting, Regressor):
         Number of rounds that are kept.
     projection_ : Projection or None
         The view of the outputs that was used; None: all of them.
-    history_ : dict of str to ndarray of shape (n_rounds,)
+    history_ : dict of str to ndarray of shape (n_rounds,) or (n_rounds, n_outputs_)
         Mean loss after every round: "train_loss", "validation_loss" if there are validation
-        rows, "validation_score" if there is an `eval_metric` (larger is better).
+        rows, "validation_score" if there is an `eval_metric` (larger is better), and the last
+        two of every output, "validation_loss_per_output" and "validation_score_per_output". With
+        a list as `eval_set` also "validation_0_loss" and so on.
     feature_importances_ : ndarray of shape (n_features_in_,)
     output_map_ : ndarray of shape (n_outputs_, n_outputs_)
         Which targets share structure.
@@ -167,9 +169,11 @@ class BoostingClassifier(Boosting, Classifier):
         Number of rounds that are kept.
     projection_ : Projection or None
         The view of the outputs that was used; None: all of them.
-    history_ : dict of str to ndarray of shape (n_rounds,)
+    history_ : dict of str to ndarray of shape (n_rounds,) or (n_rounds, n_outputs_)
         Mean loss after every round: "train_loss", "validation_loss" if there are validation
-        rows, "validation_score" if there is an `eval_metric` (larger is better).
+        rows, "validation_score" if there is an `eval_metric` (larger is better), and the last
+        two of every output, "validation_loss_per_output" and "validation_score_per_output". With
+        a list as `eval_set` also "validation_0_loss" and so on.
     feature_importances_ : ndarray of shape (n_features_in_,)
     output_map_ : ndarray of shape (n_outputs_, n_outputs_)
         Which labels share structure.

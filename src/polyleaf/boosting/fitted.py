@@ -71,6 +71,17 @@ _ARRAYS = StoredArrays(
         "history_validation_score": StoredArray(
             np.float64, "n_rounds", "Their score, if there was an eval_metric."
         ),
+        "history_validation_loss_per_output": StoredArray(
+            np.float64, "n_rounds, n_outputs", "The loss of every output."
+        ),
+        "history_validation_score_per_output": StoredArray(
+            np.float64, "n_rounds, n_outputs", "The score of every output."
+        ),
+        "history_validation_0_loss": StoredArray(
+            np.float64,
+            "n_rounds",
+            "If eval_set was a list: of its first rows, likewise of others and their scores.",
+        ),
         "output_moves": StoredArray(
             np.float32,
             "n_channels, n_some_rows",
@@ -95,7 +106,7 @@ class FittedBoosting:
         Whether outputs were brought to standard deviation 1.
     projection : Projection or None
         The view that was used.
-    history : dict of str to ndarray of shape (n_rounds,)
+    history : dict of str to ndarray of shape (n_rounds,) or (n_rounds, n_outputs)
     trees_per_stage : int
         Trees of a round.
     entropy : list of int

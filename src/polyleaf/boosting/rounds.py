@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
 from polyleaf.boosting.state import Units
+from polyleaf.boosting.validation import Validation, joined_rows
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
 from polyleaf.trees.moments import channel_moments
@@ -67,27 +68,6 @@ class BoostingProgress:
     validation_score: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """Rows that are predicted after every round but not trained on.
-
-    Attributes
-    ----------
-    encoded : ndarray or csr_array of shape (n_rows, n_features)
-    targets : LossTargets
-        In the units of the training targets.
-    score : callable or None
-        From raw predictions to a number; larger is better.
-    watch : callable or None
-        Told the raw predictions of every round that is the best so far; they change after that.
-    """
-
-    encoded: Any
-    targets: LossTargets
-    score: Callable[[NDArray[np.float32]], float] | None = None
-    watch: Callable[[NDArray[np.float32]], None] | None = None
-
-
 @dataclass(frozen=True)
 class StoppingRule:
     """When to stop: after so many rounds without anything better.
@@ -111,29 +91,31 @@ class BoostingLoop:
     ----------
     booster : Booster
         Not started yet.
-    validation : Validation or None
+    validations : sequence of Validation
+        The last one decides when to stop.
     rule : StoppingRule
     callbacks : sequence of callable
         Called after every round with a `BoostingProgress`; one that returns True stops the fit.
     advance : callable, optional
         Of a progress bar.
+
+    Attributes
+    ----------
+    history : dict of str to list
+        What was measured after every round, see `Boosting.history_`.
     """
 
     def __init__(
         self,
         booster: Booster,
-        validation: Validation | None,
+        validations: Sequence[Validation],
         rule: StoppingRule,
         callbacks: Sequence[Callable[[BoostingProgress], Any]],
         advance: Callable[..., None] | None = None,
     ) -> None:
-        self.booster, self.validation, self.rule = booster, validation, rule
+        self.booster, self.validations, self.rule = booster, validations, rule
         self.callbacks, self.advance = callbacks, advance
-        self.history: dict[str, list[float]] = {"train_loss": []}
-        if validation is not None:
-            self.history["validation_loss"] = []
-            if validation.score is not None:
-                self.history["validation_score"] = []
+        self.history: dict[str, list[Any]] = {"train_loss": []}
 
     def run(
         self,
@@ -189,8 +171,8 @@ class BoostingLoop:
             least = self.rule.tolerance * abs(best) if np.isfinite(best) else 0.0
             if criterion < best - least:
                 best, best_at = criterion, len(rounds)
-                if self.validation is not None and self.validation.watch is not None:
-                    self.validation.watch(raw)
+                if self.validations and (watch := self.validations[-1].watch) is not None:
+                    watch(raw)
             answers = [callback(progress) for callback in self.callbacks]
             if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 break
@@ -202,21 +184,21 @@ class BoostingLoop:
         return rounds
 
     def _watched(self, start: Boosted | None) -> NDArray[np.float32]:
-        """Have the booster move raw predictions of the validation rows along."""
-        if self.validation is None:
+        """Have the booster move raw predictions of all validation rows along."""
+        if not self.validations:
             return np.zeros((0, 0), np.float32)
-        n_rows = self.validation.targets.n_rows
-        raw = np.tile(self.booster.baseline.astype(np.float32), (n_rows, 1))
+        encoded = joined_rows([validation.encoded for validation in self.validations])
+        raw = np.tile(self.booster.baseline.astype(np.float32), (encoded.shape[0], 1))
         if start is not None:
-            raw[:] = np.nan_to_num(start.predict(self.validation.encoded))
-        self.booster.watch(self.validation.encoded, raw)
+            raw[:] = np.nan_to_num(start.predict(encoded))
+        self.booster.watch(encoded, raw)
         return raw
 
     def _report(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
         """Note losses in the history and show them."""
-        progress = self._progress(n_estimators, raw)
-        for name, values in self.history.items():
-            values.append(getattr(progress, name))
+        measured, progress = self._measure(n_estimators, raw)
+        for name, value in measured.items():
+            self.history.setdefault(name, []).append(value)
         if self.advance is None:
             return progress
         shown = {
@@ -227,29 +209,25 @@ class BoostingLoop:
         self.advance(**{name: value for name, value in shown.items() if value is not None})
         return progress
 
-    def _progress(self, n_estimators: int, raw: NDArray[np.float32]) -> BoostingProgress:
-        """Measure the losses and the score."""
-        loss = score = None
-        if self.validation is not None:
-            loss = self.booster.settings.loss.value(self.validation.targets, raw)
-            loss /= self._validation_weight
-            if self.validation.score is not None:
-                score = self.validation.score(raw)
-        return BoostingProgress(n_estimators, self.booster.mean_loss(), loss, score)
-
-    @cached_property
-    def _validation_weight(self) -> float:
-        assert self.validation is not None
-        total = self.booster.settings.loss.total_weight(self.validation.targets)
-        if not total > 0:
-            raise ValueError(
-                "At least one validation row must have both a positive weight and an observed "
-                "output; got none. Check the y and the weights of eval_set."
-            )
-        return total
+    def _measure(
+        self, n_estimators: int, raw: NDArray[np.float32]
+    ) -> tuple[dict[str, Any], BoostingProgress]:
+        """Measure losses and scores: all of them by name, and those of the last rows."""
+        found: dict[str, Any] = {"train_loss": self.booster.mean_loss()}
+        values: dict[str, Any] = {}
+        start = 0
+        for number, validation in enumerate(self.validations):
+            stop = start + validation.targets.n_rows
+            values = validation.measure(raw[start:stop])
+            start = stop
+            if len(self.validations) > 1:
+                found |= {f"validation_{number}_{name}": value for name, value in values.items()}
+        found |= {f"validation_{name}": value for name, value in values.items()}
+        train_loss, loss, score = found["train_loss"], values.get("loss"), values.get("score")
+        return found, BoostingProgress(n_estimators, train_loss, loss, score)
 
     def _start_criterion(self, raw: NDArray[np.float32]) -> float:
-        return _criterion(self._progress(0, raw))
+        return _criterion(self._measure(0, raw)[1])
 
     def _checked_criterion(self, progress: BoostingProgress) -> float:
         for name in ("train_loss", "validation_loss"):
@@ -420,7 +398,8 @@ class _Race:
         booster = Booster(self._part, settings, self._entropy, self._n_threads, self._units)
         targets = self._judges
         best = np.zeros(targets.values.shape, np.float32)
-        validation = Validation(self._judging, targets, watch=partial(np.copyto, best))
+        watch = partial(np.copyto, best)
+        validation = Validation(self._judging, targets, self._settings.loss, watch=watch)
         least = np.inf
 
         def is_given_up(progress: BoostingProgress) -> bool:
@@ -428,7 +407,7 @@ class _Race:
             least = min(least, progress.validation_loss or 0.0)
             return leader is not None and booster.spent >= leader.work and least >= leader.loss
 
-        loop = BoostingLoop(booster, validation, StoppingRule(_PATIENCE), [is_given_up])
+        loop = BoostingLoop(booster, [validation], StoppingRule(_PATIENCE), [is_given_up])
         is_single = isinstance(projection, RoundRobin)
         most_rounds = min(n_estimators, _N_SINGLE_ROUNDS if is_single else _N_ROUNDS)
         loop.run(most_rounds)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, log_loss, make_scorer
 
@@ -22,6 +24,7 @@ from polyleaf.data import (
     read_numbers,
     read_weights,
 )
+from polyleaf.losses import Loss, LossTargets
 from polyleaf.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
@@ -30,6 +33,93 @@ if TYPE_CHECKING:
 
 #: A stream of chance for the rows that are set aside.
 _SPLIT_STREAM = 2**32 + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Rows that are predicted after every round but not trained on.
+
+    Attributes
+    ----------
+    encoded : ndarray or csr_array of shape (n_rows, n_features)
+    targets : LossTargets
+        In the units of the training targets.
+    loss : Loss
+    score : callable or None
+        From raw predictions to a number; larger is better.
+    output_scores : callable or None
+        The same for every output, of shape (n_outputs,).
+    by_output : bool
+        Whether to measure the loss of every output, too.
+    watch : callable or None
+        Told the raw predictions of every round that is the best so far; they change after that.
+
+    Raises
+    ------
+    ValueError
+        If no row counts.
+    """
+
+    encoded: Any
+    targets: LossTargets
+    loss: Loss
+    score: Callable[[NDArray[np.float32]], float] | None = None
+    output_scores: Callable[[NDArray[np.float32]], NDArray[np.float64]] | None = None
+    by_output: bool = False
+    watch: Callable[[NDArray[np.float32]], None] | None = None
+    _total: float = field(init=False)
+    _totals: NDArray[np.float64] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        total = self.loss.total_weight(self.targets)
+        if not total > 0:
+            raise ValueError(
+                "At least one validation row must have both a positive weight and an observed "
+                "output; got none. Check the y and the weights of eval_set."
+            )
+        totals = _output_weights(self.loss, self.targets) if self.by_output else None
+        object.__setattr__(self, "_total", total)
+        object.__setattr__(self, "_totals", totals)
+
+    def measure(self, raw: NDArray[np.float32]) -> dict[str, Any]:
+        """Give the mean "loss", the "score" if there is one, and both "_per_output"."""
+        found: dict[str, Any] = {}
+        totals = self._totals
+        sums = None if totals is None else self.loss.output_values(self.targets, raw)
+        if sums is None or totals is None:
+            found["loss"] = self.loss.value(self.targets, raw) / self._total
+        else:
+            unknown = np.full(sums.shape, np.nan)
+            found["loss"] = float(sums.sum()) / self._total
+            found["loss_per_output"] = np.divide(sums, totals, out=unknown, where=totals > 0)
+        if self.score is not None:
+            found["score"] = self.score(raw)
+        if self.output_scores is not None:
+            found["score_per_output"] = self.output_scores(raw)
+        return found
+
+
+def _output_weights(loss: Loss, targets: LossTargets) -> NDArray[np.float64]:
+    """Sum the weights of what the loss adds up for every output, of shape (n_outputs,)."""
+    weights, totals = targets.weights, []
+    for start, stop in pairwise(targets.channel_offsets):
+        by_entry = weights is not None and weights.ndim == 2
+        part = LossTargets(
+            targets.values[:, start:stop],
+            weights[:, start:stop] if weights is not None and by_entry else weights,
+            np.array([0, stop - start], np.int32),
+        )
+        totals.append(loss.total_weight(part))
+    return np.array(totals)
+
+
+def joined_rows(parts: Sequence[Any]) -> Any:
+    """Put encoded rows below each other: an array, or a csr_array if some part is one."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +179,36 @@ def set_aside(
     return data.take(kept), held_out
 
 
-def read_eval_set(estimator: Any, data: TrainingData, eval_set: Any) -> HeldOut:
+def read_eval_sets(estimator: Any, data: TrainingData, eval_set: Any) -> list[HeldOut]:
     """Read the validation rows that were given.
 
     Parameters
     ----------
     estimator : Boosting
     data : TrainingData
-    eval_set : tuple (X, y) or (X, y, sample_weight)
+    eval_set : tuple (X, y) or (X, y, sample_weight), or list of those
     """
-    if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
-        raise ValueError(
-            "eval_set must be a pair (X, y), or (X, y, sample_weight); got "
-            f"{type(eval_set).__name__}. For early stopping on training rows leave it out."
-        )
+    several = eval_set if isinstance(eval_set, list) else [eval_set]
+    for given in several:
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            raise ValueError(
+                "eval_set must be a pair (X, y), or (X, y, sample_weight), or a list of such "
+                f"tuples; got {_described(eval_set)}. For early stopping on training rows leave "
+                "it out."
+            )
+    if not several:
+        raise ValueError("eval_set must have at least one pair (X, y); got an empty list.")
+    return [_read_eval_set(estimator, data, given) for given in several]
+
+
+def _described(eval_set: Any) -> str:
+    name = type(eval_set).__name__
+    if isinstance(eval_set, list):
+        return f"a list with {', '.join(sorted({type(item).__name__ for item in eval_set}))}"
+    return f"a tuple of {len(eval_set)}" if isinstance(eval_set, tuple) else name
+
+
+def _read_eval_set(estimator: Any, data: TrainingData, eval_set: tuple[Any, ...]) -> HeldOut:
     name = type(estimator).__name__
     encoded = _encoded(data, eval_set[0], name)
     read = read_numbers if data.targets.schema.kind == "regression" else read_classes
@@ -141,8 +247,7 @@ def score_function(
     """
     metric, kind = estimator.eval_metric, held_out.targets.schema.kind
     truth = estimator._truth(held_out.targets)
-    weights = held_out.sample_weight
-    given = {} if weights is None or weights.ndim == 2 else {"sample_weight": weights}
+    given = _row_weights(held_out)
     if _is_scorer(metric) or (isinstance(metric, str) and metric not in METRICS):
         return _scorer_function(estimator, reader, held_out.targets, truth, given)
     if not isinstance(metric, str | Metric):
@@ -156,11 +261,48 @@ def score_function(
             f"{' or '.join(map(repr, names[:3] or ['accuracy', 'neg_log_loss']))}, the name of "
             "another scorer of scikit-learn, or a callable."
         )
-    sign = 1.0 if known.greater_is_better else -1.0
-    function = known.prepare(estimator._truth(training))
+    score = _metric_function(estimator, reader, held_out, training, known)
+    return lambda raw: float(score(raw))
+
+
+def output_score_function(
+    estimator: Any, reader: RawReader, held_out: HeldOut, training: Targets
+) -> Callable[[NDArray[np.float32]], NDArray[np.float64]] | None:
+    """Make the same with a score for every output; None if the metric judges no single one.
+
+    Parameters
+    ----------
+    estimator, reader, held_out, training
+        See `score_function`.
+    """
+    metric = estimator.eval_metric
+    known = METRICS.get(metric) if isinstance(metric, str) else metric
+    if not isinstance(known, Metric) or known.per_output is None:
+        return None
+    return _metric_function(estimator, reader, held_out, training, known, per_output=True)
+
+
+def _metric_function(
+    estimator: Any,
+    reader: RawReader,
+    held_out: HeldOut,
+    training: Targets,
+    metric: Metric,
+    *,
+    per_output: bool = False,
+) -> Callable[[NDArray[np.float32]], Any]:
+    sign = 1.0 if metric.greater_is_better else -1.0
+    function = metric.prepare(estimator._truth(training), per_output=per_output)
+    truth, given = estimator._truth(held_out.targets), _row_weights(held_out)
     return lambda raw: (
-        sign * float(function(truth, estimator._shown(reader, raw, known.needs), **given))
+        sign * function(truth, estimator._shown(reader, raw, metric.needs), **given)
     )
+
+
+def _row_weights(held_out: HeldOut) -> dict[str, Any]:
+    """Give the weights that a metric takes: those of rows."""
+    weights = held_out.sample_weight
+    return {} if weights is None or weights.ndim == 2 else {"sample_weight": weights}
 
 
 class _Predicted(BaseEstimator):

@@ -322,6 +322,28 @@ class Loss(BaseEstimator, ABC):
             )
         )
 
+    def output_values(
+        self, targets: LossTargets, raw: NDArray[Any]
+    ) -> NDArray[np.float64] | None:
+        """Sum the weighted loss over the rows, for every output; of shape (n_outputs,).
+
+        Parameters
+        ----------
+        targets : LossTargets
+        raw : ndarray of shape (n_rows, n_channels)
+
+        Returns
+        -------
+        ndarray, or None if the loss has no value for an output alone
+        """
+        sums = np.zeros(targets.n_channels)
+        for rows, part in targets.blocks():
+            entries = self.losses(part, raw[rows])
+            if entries.shape[1] != targets.n_channels:
+                return None
+            sums += part.weighted_sums(entries)
+        return np.add.reduceat(sums, targets.channel_offsets[:-1])
+
     def total_weight(self, targets: LossTargets) -> float:
         """Sum the weights of what the loss adds up, so that `value` can be averaged.
 
