@@ -22,7 +22,7 @@ from polyleaf.trees import TreeClassifier, TreeRegressor
 if TYPE_CHECKING:
     from polyleaf import datasets, experiments, inspection
     from polyleaf.experiments import evaluate
-    from polyleaf.tuning import TunedDecoder
+    from polyleaf.tuning import TunedDecoder, cross_val_proba
 
 __all__ = [
     "BaggedTreesClassifier",
@@ -41,6 +41,7 @@ __all__ = [
     "TreeClassifier",
     "TreeRegressor",
     "TunedDecoder",
+    "cross_val_proba",
     "datasets",
     "decoding",
     "evaluate",
@@ -59,6 +60,7 @@ __version__ = "0.1.0.dev0"
 #: Imported when they are first asked for, so that importing polyleaf is quick.
 _LATER = {
     "TunedDecoder": "polyleaf.tuning",
+    "cross_val_proba": "polyleaf.tuning",
     "datasets": "polyleaf.datasets",
     "evaluate": "polyleaf.experiments",
     "experiments": "polyleaf.experiments",

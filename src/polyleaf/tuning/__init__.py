@@ -1,5 +1,6 @@
-"""Decisions tuned on held-out rows, around any multi-label classifier."""
+"""Estimators around another one, and probabilities by cross-validation."""
 
+from polyleaf.tuning.cross_val_proba import cross_val_proba
 from polyleaf.tuning.tuned_decoder import TunedDecoder
 
-__all__ = ["TunedDecoder"]
+__all__ = ["TunedDecoder", "cross_val_proba"]
