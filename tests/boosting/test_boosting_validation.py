@@ -311,7 +311,12 @@ def test_each_set_of_a_list_is_followed_as_if_it_were_alone(given):
 
 def test_the_last_set_of_a_list_stops():
     noise = np.random.default_rng(0).normal(size=(260, 3))
-    settings = dict(n_estimators=60, early_stopping=True, n_iter_no_change=5, learning_rate=0.5)
+    settings = {
+        "n_estimators": 60,
+        "early_stopping": True,
+        "n_iter_no_change": 5,
+        "learning_rate": 0.5,
+    }
     held_out = (X[200:], noise[200:])
     training = (X[:200], noise[:200])
     model = regressor(**settings).fit(*training, eval_set=[training, held_out])

@@ -54,9 +54,7 @@ def test_names_begin_with_the_likeliest(model):
         shares = [share for _, share in pairs]
         assert len(pairs) <= 3
         assert shares == sorted(shares, reverse=True)
-        assert {name: share for name, share in pairs} == {
-            NAMES[j]: top[row, j] for j in np.flatnonzero(top[row])
-        }
+        assert dict(pairs) == {NAMES[j]: top[row, j] for j in np.flatnonzero(top[row])}
 
 
 def test_boosting_answers_block_by_block_as_at_once(monkeypatch):

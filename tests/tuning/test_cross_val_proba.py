@@ -86,7 +86,7 @@ def test_models_of_scikit_learn_and_gaps_are_welcome():
     gaps = np.where(rng.random(LABELS.shape) < 0.2, np.nan, LABELS)
     boosted = polyleaf.BoostingClassifier(n_estimators=3, random_state=0)
     assert cross_val_proba(boosted, X, gaps, cv=3, random_state=0).shape == (90, 3)
-    frame = pd.DataFrame(X).assign(kind=np.where(X[:, 0] > 0, "a", "b"))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=np.where(X[:, 0] > 0, "a", "b"))
     weights = np.arange(90) % 3
     found = cross_val_proba(TREE, frame, LABELS, cv=3, random_state=0, sample_weight=weights)
     assert found.shape == (90, 3)

@@ -102,9 +102,7 @@ class Boosting(Estimator):
         -------
         self
         """
-        return self._fit(
-            X, y, sample_weight, output_names, eval_set=eval_set, callbacks=callbacks
-        )
+        return self._fit(X, y, sample_weight, output_names, eval_set=eval_set, callbacks=callbacks)
 
     def _train(
         self,

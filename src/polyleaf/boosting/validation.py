@@ -294,9 +294,7 @@ def _metric_function(
     sign = 1.0 if metric.greater_is_better else -1.0
     function = metric.prepare(estimator._truth(training), per_output=per_output)
     truth, given = estimator._truth(held_out.targets), _row_weights(held_out)
-    return lambda raw: (
-        sign * function(truth, estimator._shown(reader, raw, metric.needs), **given)
-    )
+    return lambda raw: sign * function(truth, estimator._shown(reader, raw, metric.needs), **given)
 
 
 def _row_weights(held_out: HeldOut) -> dict[str, Any]:

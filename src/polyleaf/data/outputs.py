@@ -89,9 +89,9 @@ def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
     """
     if isinstance(values, np.ndarray):
         places = np.argsort(-values, axis=1, kind="stable")[:, :k]
-        rows = np.repeat(np.arange(len(values)), places.shape[1])
-        columns = places.ravel()
-        data = values[rows, columns]
+        rows: NDArray[Any] = np.repeat(np.arange(len(values)), places.shape[1])
+        columns: NDArray[Any] = places.ravel()
+        data: NDArray[Any] = values[rows, columns]
     else:
         rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
         order = np.lexsort((values.indices, -values.data, rows))
@@ -102,9 +102,7 @@ def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
     return sparse.csr_array(entries, shape=values.shape)
 
 
-def named_entries(
-    values: CSR, names: Sequence[str]
-) -> list[list[tuple[str, float]]]:
+def named_entries(values: CSR, names: Sequence[str]) -> list[list[tuple[str, float]]]:
     """List the entries of every row with the names of their columns, the largest first.
 
     Parameters

@@ -95,9 +95,7 @@ class Estimator(BaseEstimator):
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None) -> Self:
         """Learn from training rows.
 
         Parameters
@@ -116,9 +114,7 @@ class Estimator(BaseEstimator):
         """
         return self._fit(X, y, sample_weight, output_names)
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, output_names: Any, **given: Any
-    ) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **given: Any) -> Self:
         """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)
         data = self._read(X, y, sample_weight, output_names)

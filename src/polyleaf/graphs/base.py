@@ -60,9 +60,7 @@ class GraphEstimator(Classifier):
 
     # Fitting -----------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, output_names: Any = None) -> Self:
         """Draw the graphs and train on each.
 
         Parameters

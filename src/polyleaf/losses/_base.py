@@ -322,9 +322,7 @@ class Loss(BaseEstimator, ABC):
             )
         )
 
-    def output_values(
-        self, targets: LossTargets, raw: NDArray[Any]
-    ) -> NDArray[np.float64] | None:
+    def output_values(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[np.float64] | None:
         """Sum the weighted loss over the rows, for every output; of shape (n_outputs,).
 
         Parameters

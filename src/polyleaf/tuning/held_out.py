@@ -107,9 +107,7 @@ def cross_val_proba(
     return joined if targets.schema.kind == "multiclass-multioutput" else joined[0]
 
 
-def _folds(
-    cv: Any, X: Any, Y: Any, targets: Targets, groups: Any, random_state: Any
-) -> Folds:
+def _folds(cv: Any, X: Any, Y: Any, targets: Targets, groups: Any, random_state: Any) -> Folds:
     """Find the rows of each fold, and check that every row is tested once."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
         if groups is None:
@@ -117,7 +115,7 @@ def _folds(
             pairs: Iterable[Any] = splitter.split(X, targets.values)
         else:
             pairs = GroupKFold(int(cv)).split(np.zeros(targets.n_rows), groups=groups)
-    elif hasattr(cv, "split"):
+    elif hasattr(cv, "split") and not isinstance(cv, str):
         pairs = cv.split(X, Y, groups)
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         pairs = cv
