@@ -63,6 +63,36 @@ class BoostingSettings:
 
 
 @dataclass(frozen=True, eq=False)
+class FeatureGains:
+    """What the splits of one tree gained, by feature.
+
+    A tree splits few of a million features, so that the others are left out.
+
+    Attributes
+    ----------
+    features : ndarray of shape (m,), intp
+        Those that the tree splits.
+    gains : ndarray of shape (m,), float64
+    """
+
+    features: NDArray[np.intp]
+    gains: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, gains: NDArray[np.float64], unit: float) -> FeatureGains:
+        """Keep what is not zero, in the weights as given."""
+        features = np.flatnonzero(gains)
+        return cls(features, gains[features] * unit)
+
+
+def _total_gains(rounds: Sequence[GrownRound], n_features: int) -> NDArray[np.float64]:
+    total = np.zeros(n_features)
+    for grown in rounds:
+        total[grown.feature_gains.features] += grown.feature_gains.gains
+    return total
+
+
+@dataclass(frozen=True, eq=False)
 class GrownRound:
     """One tree of a boosted model.
 
@@ -74,13 +104,13 @@ class GrownRound:
         What it adds to raw predictions.
     channel : int
         The channel it adds to, if it is one alone; else -1.
-    feature_gains : ndarray of shape (n_features,), float64
+    feature_gains : FeatureGains
     """
 
     structure: TreeStructure
     move: TreeMove
     channel: int
-    feature_gains: NDArray[np.float64]
+    feature_gains: FeatureGains
 
 
 class Booster:
@@ -241,7 +271,7 @@ class Booster:
             decrease = before - self.state.value()
             feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
             self.feedback.append(feedback)
-        gains = grown.feature_gains * self.data.weight_unit  # in the weights as given
+        gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
         return GrownRound(structure, move, channel, gains)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
@@ -365,7 +395,7 @@ class Booster:
             leaf_values=np.concatenate([move.values for move in moves]),
             tree_factors=factors,
             tree_channels=channels,
-            feature_gains=np.sum([grown.feature_gains for grown in rounds], axis=0),
+            feature_gains=_total_gains(rounds, self.data.features.n_features),
         )
 
     def joined(self, rounds: Sequence[Any], start: Any = None) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.boosting.booster import Booster, BoostingSettings, GrownRound
+from polyleaf.boosting.booster import Booster, BoostingSettings, FeatureGains, GrownRound
 from polyleaf.boosting.leaves import TreeMove
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import LeafRows, Units
@@ -151,7 +151,7 @@ class FactoredBooster(Booster):
         factors = self.settings.learning_rate * along / square if square > 0 else 0.0 * along
         shrunk = factors.astype(np.float32)
         self._add(numbers, shrunk, along=along, square=square)
-        gains = grown.feature_gains * self.data.weight_unit
+        gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
         return GrownRound(grown.structure, TreeMove(values[:, None], shrunk), -1, gains)
 
     def _project(self, view: View) -> NDArray[np.float64]:

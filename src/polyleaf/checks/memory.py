@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
+_STATUS = Path("/proc/self/statm")
 _GROUP = Path("/sys/fs/cgroup")
 #: What needs no look at the memory; callers may ask first, and save the message.
 SMALL_BYTES = 2**28
@@ -44,10 +45,11 @@ def check_memory(needed: int, purpose: str, advice: str) -> None:
 def available_memory() -> int | None:
     """Count the bytes that are free for use, None where the system does not tell.
 
-    Linux tells what is available to the machine and to its group of processes; of other systems
-    the size of the memory is taken.
+    Linux tells what is available to the machine, to its group of processes and, below a limit on
+    addresses (``ulimit -v``), to this process; of other systems the size of the memory is taken.
     """
-    found = [bytes_ for bytes_ in (_of_machine(), _of_group()) if bytes_ is not None]
+    asked = (_of_machine(), _of_group(), _of_process())
+    found = [bytes_ for bytes_ in asked if bytes_ is not None]
     if found:
         return min(found)
     try:
@@ -64,6 +66,19 @@ def _of_machine() -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return None
+
+
+def _of_process() -> int | None:
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        n_pages = int(_STATUS.read_text().split()[0])
+        return max(0, limit - n_pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
 
 
 def _of_group() -> int | None:

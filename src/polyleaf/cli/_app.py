@@ -14,9 +14,10 @@ from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._main import say_version
 from polyleaf.cli._models import data_for, evaluation, features_for, write_predictions
-from polyleaf.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
+from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, show_json, show_table
 from polyleaf.cli._values import parse_settings
+from polyleaf.datasets._files import MAX_BYTES
 from polyleaf.experiments._best import fit_named
 from polyleaf.files.saving import load, save
 
@@ -58,11 +59,12 @@ def fit(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    max_bytes: MaxBytes = MAX_BYTES,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Train an estimator and write it to a model file."""
-    dataset = read_data([data], targets, n_targets, xml, exclude)[0]
+    dataset = read_data([data], targets, n_targets, xml, exclude, max_bytes)[0]
     cls = _estimator_class(method, dataset.Y)
     given = parse_settings(settings or [], cls)
     model = cls(**({"random_state": seed} | given))
@@ -86,11 +88,20 @@ def predict(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    max_bytes: MaxBytes = MAX_BYTES,
     as_json: Json = False,
 ) -> None:
     """Predict, and write a CSV file with a column per output."""
     fitted = load(model)
-    X = features_for(fitted, data, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
+    X = features_for(
+        fitted,
+        data,
+        targets=targets,
+        n_targets=n_targets,
+        xml=xml,
+        exclude=exclude,
+        max_bytes=max_bytes,
+    )
     n_rows, n_columns = write_predictions(out, fitted, X, proba=proba)
     if as_json:
         show_json({"predictions": str(out), "rows": n_rows, "columns": n_columns})
@@ -113,11 +124,18 @@ def evaluate(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    max_bytes: MaxBytes = MAX_BYTES,
     as_json: Json = False,
 ) -> None:
     """Judge a model on data that it has not seen."""
     fitted = load(model)
-    options = {"targets": targets, "n_targets": n_targets, "xml": xml, "exclude": exclude}
+    options = {
+        "targets": targets,
+        "n_targets": n_targets,
+        "xml": xml,
+        "exclude": exclude,
+        "max_bytes": max_bytes,
+    }
     dataset = data_for(fitted, data, **options)
     trained_on = None if train is None else data_for(fitted, train, **options)
     found = evaluation(fitted, dataset, split_names(metric), trained_on)

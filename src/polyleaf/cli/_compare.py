@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from polyleaf.cli._data import builtin_data, read_data, split_names
-from polyleaf.cli._options import Exclude, Json, NTargets, Seed, Targets, Xml
+from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, messages, short, show_json, show_table
 from polyleaf.cli._values import parse_time, parse_tuning
+from polyleaf.datasets._files import MAX_BYTES
 from polyleaf.experiments import METHODS, Comparison
 from polyleaf.experiments import compare as compare_methods
 
@@ -35,6 +36,7 @@ def compare(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    max_bytes: MaxBytes = MAX_BYTES,
     classes: Annotated[
         str | None,
         typer.Option(help="Outputs whose values name classes, by commas: a label of each class."),
@@ -88,7 +90,7 @@ def compare(
     The same command goes on where it was stopped: results are in results.jsonl in the folder.
     """
     if data:
-        problems: Any = read_data(data, targets, n_targets, xml, exclude)
+        problems: Any = read_data(data, targets, n_targets, xml, exclude, max_bytes)
     else:
         problems = list(builtin_data(seed).values())
     if rows is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from polyleaf import datasets
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.datasets import Dataset, NumberedNames
+from polyleaf.datasets._files import MAX_BYTES
 
 
 def builtin_data(seed: int = 0) -> dict[str, Dataset]:
@@ -39,13 +40,19 @@ def read_data(
     n_targets: int | None,
     xml: Path | None,
     exclude: str | None,
+    max_bytes: int = MAX_BYTES,
 ) -> list[Dataset]:
     """Read files, or built-in and OpenML data sets by name."""
-    return [_read_one(name, targets, n_targets, xml, exclude) for name in names]
+    return [_read_one(name, targets, n_targets, xml, exclude, max_bytes) for name in names]
 
 
 def _read_one(
-    name: str, targets: str | None, n_targets: int | None, xml: Path | None, exclude: str | None
+    name: str,
+    targets: str | None,
+    n_targets: int | None,
+    xml: Path | None,
+    exclude: str | None,
+    max_bytes: int,
 ) -> Dataset:
     name, n_targets = _with_count(name, n_targets)
     if os.path.isdir(name):
@@ -57,6 +64,7 @@ def _read_one(
             n_targets=n_targets,
             xml=xml,
             exclude=split_names(exclude) or (),
+            max_bytes=max_bytes,
         )
     generated = builtin_data()
     if name in generated:

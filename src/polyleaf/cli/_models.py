@@ -36,7 +36,9 @@ def features_for(fitted: Any, name: str, **options: Any) -> Any:
     """Read features for a model; columns that are outputs of the model are left out."""
     if format_suffix(name) in TABLES and options["targets"] is None:
         left_out = [*fitted.output_names_, *(options["exclude"] or "").split(",")]
-        X = datasets.read_features(name, exclude=left_out, as_frame=True)
+        X = datasets.read_features(
+            name, exclude=left_out, as_frame=True, max_bytes=options["max_bytes"]
+        )
         return _ordered(fitted, X, name)
     dataset = data_for(fitted, name, **options)
     return _ordered(fitted, named(dataset.X, dataset.feature_names), name)

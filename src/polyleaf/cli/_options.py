@@ -18,5 +18,8 @@ Xml = Annotated[Path | None, typer.Option("--xml", help="MULAN's file that names
 Exclude = Annotated[
     str | None, typer.Option("--exclude", help="Columns of a table to leave out, by commas.")
 ]
+MaxBytes = Annotated[
+    int, typer.Option("--max-bytes", help="Most bytes that a compressed file may grow to.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same results.")]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.memory import check_memory
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.checks.warning import warn_user
 from polyleaf.data.categories import (
@@ -52,6 +53,8 @@ _ANY_ESTIMATOR = "The estimator"
 _MAX_NAMES_SHOWN = 5
 #: A damaged model file must not make us allocate more than a gigabyte.
 _MAX_STORED_FEATURES = 2**27
+#: What fits keep of a column of which nothing is stored: offsets, bins, gains.
+_BYTES_PER_FEATURE = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,7 @@ class FeatureSchema:
         table = read_table(X)
         _check_not_empty(table, estimator_name)
         n_features = table_shape(table)[1]
+        _check_width(n_features)
         chosen = resolve_categorical(categorical_features, table.names, n_features)
         categories = _find_categories(table, chosen)
         schema = cls(n_features, table.names, categories, _find_times(table, categories))
@@ -323,6 +327,15 @@ def _check_not_empty(table: Table, estimator_name: str) -> None:
                 f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required. "
                 f"{estimator_name} needs at least one row and one column in X."
             )
+
+
+def _check_width(n_features: int) -> None:
+    """Refuse what a damaged or mistaken header asks for, before anything is taken."""
+    check_memory(
+        _BYTES_PER_FEATURE * n_features,
+        f"X has {n_features} columns: what is kept of each takes",
+        "Leave out columns without entries, or hash them into fewer.",
+    )
 
 
 def _find_categories(table: Table, chosen: NDArray[np.bool_]) -> tuple[NDArray[Any] | None, ...]:

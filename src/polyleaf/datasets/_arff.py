@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,25 @@ from polyleaf.datasets._encoders import (
     NumberEncoder,
     TextEncoder,
 )
-from polyleaf.datasets._files import DataFormatError, FilePath, OnError, SkippedLines, read_lines
+from polyleaf.datasets._files import (
+    MAX_BYTES,
+    DataFormatError,
+    FilePath,
+    OnError,
+    SkippedLines,
+    read_lines,
+)
 from polyleaf.datasets._tokens import RowError, next_value, shown, split_values, unescape
 
 Kind = Literal["numeric", "nominal", "string", "hierarchical"]
 
 _DECLARATION = re.compile(r"@(\w+)\s*(.*)", re.DOTALL)
+# What most attributes of wide files are; the others take five times as long.
+_PLAIN_NUMBER = re.compile(
+    r"@attribute[ \t]+([\w.-]++)[ \t]+(?:numeric|real|integer)", re.ASCII | re.IGNORECASE
+)
 _PLAIN_NAME = re.compile(r"""(?!['"])(?:\\.|[^\s{}\\])++""")
+_KEYWORD = re.compile(r"\w*+")
 _NUMERIC_TYPES = {"numeric", "real", "integer"}
 _REFUSED_TYPES = {
     "date": "convert dates to numbers first",
@@ -33,8 +45,7 @@ _REFUSED_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """A column of an ARFF file.
 
     Parameters
@@ -115,21 +126,53 @@ class ArffTable:
         return found
 
 
-def read_arff(path: FilePath, on_error: OnError) -> ArffTable:
-    """Read an ARFF file, dense or sparse, plain or compressed."""
-    skipped = SkippedLines(path, on_error)
-    lines = read_lines(path)
-    relation, attributes, n_header = read_header(lines, path)
-    encoders = [attribute.make_encoder() for attribute in attributes]
-    values = read_rows(lines, n_header, encoders, skipped)
+@dataclass(frozen=True, eq=False)
+class ArffHeader:
+    """What stands above the rows of an ARFF file, and all its lines.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    relation : str
+        Its relation name, options included.
+    attributes : list of Attribute
+        The columns.
+    lines : list of str
+        All lines of the file.
+    n_lines : int
+        How many of them are the header.
+    """
+
+    path: FilePath
+    relation: str
+    attributes: list[Attribute]
+    lines: list[str]
+    n_lines: int
+
+
+def read_arff(header: ArffHeader, on_error: OnError) -> ArffTable:
+    """Read the rows of an ARFF file, dense or sparse."""
+    skipped = SkippedLines(header.path, on_error)
+    encoders = _make_encoders(header.attributes)
+    values = read_rows(header.lines, header.n_lines, encoders, skipped)
     skipped.warn(stacklevel=4)  # this function, its reader, the user
     if values.shape[0] == 0:
-        raise DataFormatError("expected at least one row after @data, got none", path=path)
-    return ArffTable(path, relation, attributes, encoders, values, skipped.count)
+        raise DataFormatError("expected at least one row after @data, got none", path=header.path)
+    return ArffTable(
+        header.path, header.relation, header.attributes, encoders, values, skipped.count
+    )
 
 
-def read_header(lines: list[str], path: FilePath) -> tuple[str, list[Attribute], int]:
-    """Return relation name, attributes and the number of header lines."""
+def _make_encoders(attributes: list[Attribute]) -> list[Encoder]:
+    """Make one encoder per attribute; numeric ones, of which there may be millions, share one."""
+    number = NumberEncoder()
+    return [number if a.kind == "numeric" else a.make_encoder() for a in attributes]
+
+
+def read_header(path: FilePath, max_bytes: int = MAX_BYTES) -> ArffHeader:
+    """Read an ARFF file, plain or compressed, up to its rows."""
+    lines = read_lines(path, max_bytes)
     relation = ""
     attributes: list[Attribute] = []
     names: set[str] = set()
@@ -137,14 +180,15 @@ def read_header(lines: list[str], path: FilePath) -> tuple[str, list[Attribute],
         text = line.strip()
         if not text or text.startswith("%"):
             continue
+        plain = _PLAIN_NUMBER.fullmatch(text)
         try:
-            keyword, rest = _declaration(text)
+            keyword, rest = ("attribute", "") if plain else _declaration(text)
             if keyword == "data":
                 break
             if keyword == "relation":
                 relation = _relation_name(rest)
                 continue
-            attribute = _attribute(rest)
+            attribute = Attribute(plain[1], "numeric") if plain else _attribute(rest)
             if attribute.name in names:
                 raise RowError(f"expected distinct attribute names, got {attribute.name!r} again")
         except RowError as error:
@@ -155,7 +199,7 @@ def read_header(lines: list[str], path: FilePath) -> tuple[str, list[Attribute],
         raise DataFormatError("expected a line @data after the header, found none", path=path)
     if not attributes:
         raise DataFormatError("expected @attribute lines before @data, got none", path=path)
-    return relation, attributes, number
+    return ArffHeader(path, relation, attributes, lines, number)
 
 
 def _declaration(text: str) -> tuple[str, str]:
@@ -185,7 +229,7 @@ def _attribute(text: str) -> Attribute:
     type_text = text[pos:].strip()
     if type_text.startswith("{"):
         return Attribute(name, "nominal", _levels(type_text, name))
-    keyword = re.split(r"\W", type_text, maxsplit=1)[0].lower()
+    keyword = _KEYWORD.match(type_text)[0].lower()  # type: ignore[index]  # may be empty
     rest = type_text[len(keyword) :].strip()
     if keyword == "hierarchical":
         return Attribute(name, "hierarchical", _classes(rest))

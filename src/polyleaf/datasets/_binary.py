@@ -10,7 +10,13 @@ from scipy import sparse
 
 from polyleaf.checks.optional import require
 from polyleaf.datasets._dataset import Dataset, NumberedNames
-from polyleaf.datasets._files import DataFormatError, FilePath, dataset_name
+from polyleaf.datasets._files import (
+    MAX_BYTES,
+    DataFormatError,
+    FilePath,
+    dataset_name,
+    read_bytes,
+)
 from polyleaf.datasets._mat5 import read_matrices
 
 if TYPE_CHECKING:
@@ -19,7 +25,13 @@ if TYPE_CHECKING:
     from polyleaf.datasets._dataset import Features
 
 
-def read_mat(path: FilePath, *, features: str = "data", targets: str = "target") -> Dataset:
+def read_mat(
+    path: FilePath,
+    *,
+    features: str = "data",
+    targets: str = "target",
+    max_bytes: int = MAX_BYTES,
+) -> Dataset:
     """Read two matrices of a MATLAB file (versions 5 to 7.2) as features and outputs.
 
     Parameters
@@ -30,6 +42,9 @@ def read_mat(path: FilePath, *, features: str = "data", targets: str = "target")
         The name of the matrix of features, of shape (n, p).
     targets : str, default="target"
         The name of the matrix of outputs, of shape (n, d) or (d, n).
+    max_bytes : int, default=2**30
+        Most bytes that the compressed matrices of the file may grow to in all; a file that holds
+        more is refused.
 
     Returns
     -------
@@ -56,7 +71,7 @@ def read_mat(path: FilePath, *, features: str = "data", targets: str = "target")
     """
     if features == targets:
         raise ValueError(f"features and targets must be two matrices; got {features!r} twice.")
-    X, Y = read_matrices(path, {features: "features", targets: "targets"})
+    X, Y = read_matrices(path, {features: "features", targets: "targets"}, max_bytes)
     if Y.shape[0] != X.shape[0]:
         Y = Y.T.tocsr() if isinstance(Y, sparse.csr_array) else Y.T
     if Y.shape[0] != X.shape[0]:
@@ -97,6 +112,7 @@ def read_rda(
     *,
     targets: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     """Read R data frames (.rda, .RData or .rds) as features and outputs.
 
@@ -111,6 +127,8 @@ def read_rda(
         The columns of the first file that are outputs; needed if `targets_path` is not given.
     exclude : sequence of str, default=()
         Columns of the first file to leave out, such as coordinates.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -140,9 +158,9 @@ def read_rda(
     """
     if (targets_path is None) == (targets is None):
         raise ValueError("read_rda needs either targets_path or targets, and not both.")
-    frame = _load_rda(path)
+    frame = _load_rda(path, max_bytes)
     if targets_path is not None:
-        outputs = _load_rda(targets_path)
+        outputs = _load_rda(targets_path, max_bytes)
         _check_same_rows(frame, outputs, path, targets_path)
     else:
         outputs = frame[_known_columns(frame, targets or (), "targets", path)]
@@ -171,10 +189,11 @@ def _as_features(frame: pd.DataFrame) -> Features:
     return frame.reset_index(drop=True)
 
 
-def _load_rda(path: FilePath) -> pd.DataFrame:
+def _load_rda(path: FilePath, max_bytes: int) -> pd.DataFrame:
     pyreadr = require("pyreadr", f"reading {path}")
-    with open(path, "rb"):  # a missing file is an OSError, as with the other readers
-        pass
+    # pyreadr decompresses without a bound, so that the size is found first. A missing file is an
+    # OSError, as with the other readers.
+    read_bytes(path, max_bytes)
     try:
         frames = pyreadr.read_r(str(path))
     except Exception as error:  # the parser raises many kinds on damaged files
@@ -184,7 +203,9 @@ def _load_rda(path: FilePath) -> pd.DataFrame:
         ) from error
     if len(frames) != 1:
         raise DataFormatError(
-            f"expected one data frame, found {len(frames)}: {', '.join(map(str, frames))}",
+            f"expected one data frame, found {len(frames)}: {', '.join(map(str, frames))}; save "
+            "features and outputs to a file each, and call datasets.read_rda(features_file, "
+            "targets_file)",
             path=path,
         )
     frame: pd.DataFrame = next(iter(frames.values()))

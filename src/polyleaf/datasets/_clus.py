@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from polyleaf.datasets._arff import ArffTable, read_arff
+from polyleaf.datasets._arff import ArffTable, read_arff, read_header
 from polyleaf.datasets._assemble import to_dataset, with_outputs
 from polyleaf.datasets._dataset import Dataset, Outputs
 from polyleaf.datasets._encoders import HierarchyEncoder
-from polyleaf.datasets._files import DataFormatError, FilePath, OnError
+from polyleaf.datasets._files import MAX_BYTES, DataFormatError, FilePath, OnError
 from polyleaf.datasets._mulan import last_attributes
 
 
@@ -21,6 +21,7 @@ def read_clus(
     n_targets: int | None = None,
     targets: Sequence[str | int] | None = None,
     on_error: OnError = "raise",
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     """Read a CLUS data set.
 
@@ -40,6 +41,8 @@ def read_clus(
         The outputs by name or index. Only without a hierarchical attribute.
     on_error : {"raise", "skip"}, default="raise"
         Whether a malformed line is an error, or is skipped and counted in ``n_skipped``.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -73,24 +76,29 @@ def read_clus(
     array([[1, 1, 1, 1],
            [1, 0, 0, 0]], dtype=int8)
     """
-    table = read_arff(path, on_error)
-    hierarchical = [i for i, a in enumerate(table.attributes) if a.kind == "hierarchical"]
+    table = read_arff(read_header(path, max_bytes), on_error)
     if n_targets is None and targets is None:
-        if len(hierarchical) != 1:
-            raise DataFormatError(
-                f"expected one hierarchical attribute, found {len(hierarchical)}; pass n_targets= "
-                "or targets= to say which attributes are outputs",
-                path=path,
-            )
-        encoder = table.encoders[hierarchical[0]]
-        assert isinstance(encoder, HierarchyEncoder)
-        Y = _flatten(table, hierarchical[0], encoder)
-        return with_outputs(table, hierarchical, Y, encoder.labels)
+        return clus_dataset(table)
     if n_targets is not None and targets is not None:
         raise ValueError("read_clus takes n_targets or targets; got both.")
     if targets is not None:
         return to_dataset(table, table.index_of(targets))
     return to_dataset(table, last_attributes(table, n_targets))
+
+
+def clus_dataset(table: ArffTable) -> Dataset:
+    """Make a data set of a table, whose labels are the classes of its hierarchical attribute."""
+    hierarchical = [i for i, a in enumerate(table.attributes) if a.kind == "hierarchical"]
+    if len(hierarchical) != 1:
+        raise DataFormatError(
+            f"expected one hierarchical attribute, found {len(hierarchical)}; pass n_targets= "
+            "or targets= to say which attributes are outputs",
+            path=table.path,
+        )
+    encoder = table.encoders[hierarchical[0]]
+    assert isinstance(encoder, HierarchyEncoder)
+    Y = _flatten(table, hierarchical[0], encoder)
+    return with_outputs(table, hierarchical, Y, encoder.labels)
 
 
 def _flatten(table: ArffTable, column: int, encoder: HierarchyEncoder) -> Outputs:

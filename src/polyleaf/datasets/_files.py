@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import stat
 import struct
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal
 
 FilePath = str | os.PathLike[str]
 OnError = Literal["raise", "skip"]
 
-_DECOMPRESSORS = {
-    b"\x1f\x8b": ("gzip", gzip.decompress),
-    b"BZh": ("bzip2", bz2.decompress),
-    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+#: Most bytes that a compressed file may grow to, unless a reader is given another `max_bytes`.
+MAX_BYTES = 2**30
+
+_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open),
 }
+_BLOCK_BYTES = 2**20  # decompressed at a time
 _COMPRESSION_SUFFIXES = {".gz", ".bz2", ".xz"}
 _DAMAGED = (EOFError, OSError, ValueError, struct.error, zlib.error, lzma.LZMAError)
 
@@ -102,13 +109,44 @@ def _uncompressed(path: FilePath) -> Path:
     return name.with_suffix("") if name.suffix.lower() in _COMPRESSION_SUFFIXES else name
 
 
-def read_bytes(path: FilePath) -> bytes:
-    """Return the content of a file, decompressed if its first bytes say gzip, bzip2 or xz."""
-    raw = Path(path).read_bytes()
-    for magic, (kind, decompress) in _DECOMPRESSORS.items():
+def check_max_bytes(max_bytes: object) -> None:
+    """Raise unless `max_bytes` is a number of bytes."""
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, Integral) or max_bytes < 1:
+        raise ValueError(f"max_bytes must be an integer of at least 1; got {max_bytes!r}.")
+
+
+def too_large(max_bytes: int, path: FilePath) -> DataFormatError:
+    """Return the error for a file whose content is larger than the bound."""
+    return DataFormatError(
+        f"expected at most {max_bytes} bytes once it is decompressed (max_bytes), got more; raise "
+        "max_bytes if the file is what you take it for",
+        path=path,
+    )
+
+
+def read_bytes(path: FilePath, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the content of a file, decompressed if its first bytes say gzip, bzip2 or xz.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    max_bytes : int
+        A compressed file that holds more is refused, before more is decompressed. Files that are
+        not compressed may have any size.
+
+    Returns
+    -------
+    bytes
+    """
+    check_max_bytes(max_bytes)
+    with open_data(path) as file:
+        raw = file.read()
+    for magic, (kind, opener) in _DECOMPRESSORS.items():
         if raw.startswith(magic):
             try:
-                return decompress(raw)
+                return _decompress(opener(io.BytesIO(raw)), max_bytes, path)
+            except DataFormatError:
+                raise
             except _DAMAGED as error:
                 raise DataFormatError(
                     f"expected a complete {kind} file, but it is truncated or damaged ({error}); "
@@ -118,9 +156,29 @@ def read_bytes(path: FilePath) -> bytes:
     return raw
 
 
-def read_lines(path: FilePath) -> list[str]:
+def open_data(path: FilePath) -> IO[bytes]:
+    """Open a file to read; refuse what would wait for a writer, such as a pipe with a name."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise DataFormatError("expected a file, got a pipe, socket or device", path=path)
+    return open(path, "rb")
+
+
+def _decompress(compressed: IO[bytes], max_bytes: int, path: FilePath) -> bytes:
+    """Read block by block, so that no more than the bound is ever held."""
+    blocks: list[bytes] = []
+    n_bytes = 0
+    while block := compressed.read(_BLOCK_BYTES):
+        n_bytes += len(block)
+        if n_bytes > max_bytes:
+            raise too_large(max_bytes, path)
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def read_lines(path: FilePath, max_bytes: int = MAX_BYTES) -> list[str]:
     """Return the lines of a text file in UTF-8 (with or without byte order mark) or Latin-1."""
-    raw = read_bytes(path)
+    raw = read_bytes(path, max_bytes)
     if not raw.strip():
         raise DataFormatError("expected text, but the file is empty", path=path)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):

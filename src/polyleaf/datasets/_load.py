@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyleaf.datasets._arff import read_header
+from polyleaf.datasets._arff import read_arff, read_header
 from polyleaf.datasets._binary import read_mat, read_rda
-from polyleaf.datasets._clus import read_clus
+from polyleaf.datasets._clus import clus_dataset
 from polyleaf.datasets._dataset import Dataset
 from polyleaf.datasets._files import (
+    MAX_BYTES,
     TABLES,
     FilePath,
     check_distinct,
     dataset_name,
     format_suffix,
-    read_lines,
 )
-from polyleaf.datasets._meka import declares_labels, read_meka
-from polyleaf.datasets._mulan import read_mulan
+from polyleaf.datasets._meka import declares_labels, meka_dataset
+from polyleaf.datasets._mulan import mulan_dataset, read_mulan
 from polyleaf.datasets._svmlight import read_svmlight
 from polyleaf.datasets._table import read_table
 
 _SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 _R_FILES = (".rda", ".rdata", ".rds")
+_TWO_R_FILES = (
+    " If they are in a second file, call datasets.read_rda(features_file, targets_file): all its "
+    "columns are outputs."
+)
 _PARTS = ("-train", "-test", "_train", "_test")
 
 
@@ -34,6 +38,7 @@ def load(
     n_targets: int | None = None,
     xml: FilePath | None = None,
     exclude: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     r"""Read a data file; its format is recognised by its name and its first lines.
 
@@ -52,6 +57,8 @@ def load(
         with the same name is taken, if there is one.
     exclude : sequence of str, default=()
         Columns of a table or of an R data frame to leave out.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -77,36 +84,42 @@ def load(
     check_distinct(targets)
     suffix = format_suffix(path)
     if suffix == ".arff":
-        return _load_arff(path, targets, n_targets, xml)
+        return _load_arff(path, targets, n_targets, xml, max_bytes)
     if n_targets is not None or xml is not None:
         raise ValueError(f"n_targets and xml are for ARFF files; got {Path(path).name!r}.")
     if suffix in _SVMLIGHT:
         if targets is not None:
             raise ValueError(f"{Path(path).name!r} lists its labels: give no targets.")
-        return read_svmlight(path)
+        return read_svmlight(path, max_bytes=max_bytes)
     if suffix in TABLES:
-        return read_table(path, _required(targets, path), exclude=exclude)
+        return read_table(path, _required(targets, path), exclude=exclude, max_bytes=max_bytes)
     if suffix in _R_FILES:
-        return read_rda(path, targets=_required(targets, path), exclude=exclude)
+        names = _required(targets, path, _TWO_R_FILES)
+        return read_rda(path, targets=names, exclude=exclude, max_bytes=max_bytes)
     if suffix == ".mat":
-        return read_mat(path) if targets is None else read_mat(path, targets=_only(targets))
+        matrix = "target" if targets is None else _only(targets)
+        return read_mat(path, targets=matrix, max_bytes=max_bytes)
     known = ", ".join([".arff", *TABLES, *_SVMLIGHT, ".mat", *_R_FILES])
     raise ValueError(f"path must end in one of {known}; got {Path(path).name!r}.")
 
 
 def _load_arff(
-    path: FilePath, targets: Sequence[str] | None, n_targets: int | None, xml: FilePath | None
+    path: FilePath,
+    targets: Sequence[str] | None,
+    n_targets: int | None,
+    xml: FilePath | None,
+    max_bytes: int,
 ) -> Dataset:
     if xml is not None or targets is not None or n_targets is not None:
-        return read_mulan(path, xml, targets=targets, n_targets=n_targets)
-    relation, attributes, _ = read_header(read_lines(path), path)
-    if any(attribute.kind == "hierarchical" for attribute in attributes):
-        return read_clus(path)
-    if declares_labels(relation):
-        return read_meka(path)
+        return read_mulan(path, xml, targets=targets, n_targets=n_targets, max_bytes=max_bytes)
+    header = read_header(path, max_bytes)
+    if any(attribute.kind == "hierarchical" for attribute in header.attributes):
+        return clus_dataset(read_arff(header, "raise"))
+    if declares_labels(header.relation):
+        return meka_dataset(read_arff(header, "raise"))
     beside = _xml_beside(path)
     if beside is not None:
-        return read_mulan(path, beside)
+        return mulan_dataset(read_arff(header, "raise"), beside, max_bytes)
     raise ValueError(
         f"Nothing says which attributes of {Path(path).name} are outputs: give targets (their "
         "names), n_targets (how many of the last attributes) or xml (a file that names them)."
@@ -121,9 +134,11 @@ def _xml_beside(path: FilePath) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def _required(targets: Sequence[str] | None, path: FilePath) -> Sequence[str]:
+def _required(targets: Sequence[str] | None, path: FilePath, advice: str = "") -> Sequence[str]:
     if targets is None:
-        raise ValueError(f"targets must name the outputs among the columns of {Path(path).name}.")
+        raise ValueError(
+            f"targets must name the outputs among the columns of {Path(path).name}.{advice}"
+        )
     return targets
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.datasets._files import DataFormatError, FilePath, read_bytes
+from polyleaf.datasets._files import MAX_BYTES, DataFormatError, FilePath, read_bytes, too_large
 
 ByteOrder = Literal["<", ">"]
 
@@ -41,6 +42,10 @@ _OTHER_CLASSES = {1: "a cell array", 2: "a structure", 3: "an object", 4: "a tex
 
 class _DamagedError(Exception):
     """Says what is wrong; the caller knows the file."""
+
+
+class _TooLargeError(Exception):
+    """The matrices hold more bytes than may be decompressed."""
 
 
 @dataclass
@@ -91,7 +96,7 @@ class _Elements:
         return self.pos >= len(self.data)
 
 
-def read_matrices(path: FilePath, names: dict[str, str]) -> list[Any]:
+def read_matrices(path: FilePath, names: dict[str, str], max_bytes: int = MAX_BYTES) -> list[Any]:
     """Return numeric matrices of a MATLAB file.
 
     Parameters
@@ -100,16 +105,20 @@ def read_matrices(path: FilePath, names: dict[str, str]) -> list[Any]:
         The file.
     names : dict of str to str
         The names of the matrices wanted, and the parameter that gave each.
+    max_bytes : int
+        Most bytes that compressed matrices may grow to in all.
 
     Returns
     -------
     matrices : list of ndarray of shape (rows, columns) or csr_array
     """
-    raw = read_bytes(path)
+    raw = read_bytes(path, max_bytes)
     found: dict[str, Any] = {}
     try:
-        for name, elements, flags in _iterate_matrices(raw, _byte_order(raw)):
+        for name, elements, flags in _iterate_matrices(raw, _byte_order(raw), max_bytes):
             found[name] = _decode(elements, flags, name) if name in names else None
+    except _TooLargeError:
+        raise too_large(max_bytes, path) from None
     except (_DamagedError, zlib.error, struct.error) as error:
         raise DataFormatError(f"the MATLAB file is damaged: {error}", path=path) from None
     for name, parameter in names.items():
@@ -140,13 +149,18 @@ def _byte_order(raw: bytes) -> ByteOrder:
     return order
 
 
-def _iterate_matrices(raw: bytes, order: ByteOrder) -> Iterator[tuple[str, _Elements, int]]:
+def _iterate_matrices(
+    raw: bytes, order: ByteOrder, max_bytes: int
+) -> Iterator[tuple[str, _Elements, int]]:
     """Yield name, remaining elements and flags of every matrix."""
+    n_left = max_bytes
     file = _Elements(raw, order, _HEADER_SIZE)
     while not file.at_end:
         code, content = file.next(padded=False)
         if code == _COMPRESSED:
-            code, content = _Elements(zlib.decompress(content), order).next()
+            content = _decompress(content, n_left)
+            n_left -= len(content)
+            code, content = _Elements(content, order).next()
         if code != _MATRIX:
             raise _DamagedError(f"expected a matrix, got an element of type {code}")
         elements = _Elements(content, order)
@@ -155,6 +169,17 @@ def _iterate_matrices(raw: bytes, order: ByteOrder) -> Iterator[tuple[str, _Elem
         if flags & 0xFF == 17:  # opaque objects have neither dimensions nor a name here
             continue
         yield *_name_first(elements), flags
+
+
+def _decompress(content: bytes, max_bytes: int) -> bytes:
+    stream = zlib.decompressobj()
+    # At least one byte: no bound at all is what zlib takes 0 for.
+    decompressed = stream.decompress(content, min(max_bytes + 1, sys.maxsize))
+    if len(decompressed) > max_bytes:
+        raise _TooLargeError
+    if not stream.eof:
+        raise _DamagedError("expected a complete compressed matrix, got the end of the data")
+    return decompressed
 
 
 def _name_first(elements: _Elements) -> tuple[str, _Elements]:

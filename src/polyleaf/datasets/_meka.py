@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
-import warnings
 
-from polyleaf.datasets._arff import ArffTable, read_arff
+from polyleaf.checks.warning import warn_user
+from polyleaf.datasets._arff import ArffTable, read_arff, read_header
 from polyleaf.datasets._assemble import to_dataset
 from polyleaf.datasets._dataset import Dataset
-from polyleaf.datasets._files import DataFormatError, DataFormatWarning, FilePath, OnError
+from polyleaf.datasets._files import (
+    MAX_BYTES,
+    DataFormatError,
+    DataFormatWarning,
+    FilePath,
+    OnError,
+)
 
 _LABEL_COUNT = re.compile(r"(?:^|[\s:])-[cC]\s+(-?\d{1,9})(?!\d)", re.ASCII)
 
 
 def read_meka(
-    path: FilePath, *, n_labels: int | None = None, on_error: OnError = "raise"
+    path: FilePath,
+    *,
+    n_labels: int | None = None,
+    on_error: OnError = "raise",
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     """Read a MEKA data set, dense or sparse.
 
@@ -31,6 +41,8 @@ def read_meka(
         negative for the last.
     on_error : {"raise", "skip"}, default="raise"
         Whether a malformed line is an error, or is skipped and counted in ``n_skipped``.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -60,27 +72,31 @@ def read_meka(
     >>> read_meka(path)
     Dataset('toy': n=2, p=1, d=2; X sparse, Y sparse; nothing missing)
     """
-    table = read_arff(path, on_error)
+    table = read_arff(read_header(path, max_bytes), on_error)
     if n_labels is not None:
         return to_dataset(table, _label_idx(table, n_labels))
+    return meka_dataset(table)
+
+
+def meka_dataset(table: ArffTable) -> Dataset:
+    """Make a data set of a table whose relation says which attributes are labels."""
     match = _LABEL_COUNT.search(table.relation)
     if match is None:
         raise DataFormatError(
             "expected '-C k' in the @relation line (the number of labels), got "
             f"{table.relation[:80]!r}; pass n_labels=",
-            path=path,
+            path=table.path,
         )
     declared = int(match[1])
     output_idx = _label_idx(table, declared)
     other_end = _label_idx(table, -declared)
     if not _all_nominal(table, output_idx) and _all_nominal(table, other_end):
         ends = ("first", "last") if declared > 0 else ("last", "first")
-        warnings.warn(
-            f"{path}: the header says -C {declared}, but the {ends[0]} {abs(declared)} "
+        warn_user(
+            f"{table.path}: the header says -C {declared}, but the {ends[0]} {abs(declared)} "
             f"attributes are not nominal and the {ends[1]} {abs(declared)} are; took the "
             f"{ends[1]} ones as labels. Pass n_labels={-declared} to say so yourself.",
             DataFormatWarning,
-            stacklevel=2,
         )
         output_idx = other_end
     return to_dataset(table, output_idx)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from polyleaf.datasets._arff import ArffTable, read_arff
+from polyleaf.datasets._arff import ArffTable, read_arff, read_header
 from polyleaf.datasets._assemble import to_dataset
 from polyleaf.datasets._dataset import Dataset
-from polyleaf.datasets._files import DataFormatError, FilePath, OnError, read_bytes
+from polyleaf.datasets._files import MAX_BYTES, DataFormatError, FilePath, OnError, read_bytes
 from polyleaf.datasets._tokens import unescape
 
 
@@ -21,6 +21,7 @@ def read_mulan(
     n_targets: int | None = None,
     targets: Sequence[str | int] | None = None,
     on_error: OnError = "raise",
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     r"""Read a MULAN data set, dense or sparse.
 
@@ -40,6 +41,8 @@ def read_mulan(
         The outputs by name or index, in the order wanted.
     on_error : {"raise", "skip"}, default="raise"
         Whether a malformed line is an error, or is skipped and counted in ``n_skipped``.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -80,12 +83,17 @@ def read_mulan(
             "read_mulan needs exactly one of xml (a file that names the labels), n_targets "
             f"(how many of the last attributes are outputs) or targets; got {sum(given)} of them."
         )
-    table = read_arff(arff, on_error)
+    table = read_arff(read_header(arff, max_bytes), on_error)
     if xml is not None:
-        return to_dataset(table, _match_labels(table, _read_label_names(xml), xml))
+        return mulan_dataset(table, xml, max_bytes)
     if targets is not None:
         return to_dataset(table, table.index_of(targets))
     return to_dataset(table, last_attributes(table, n_targets))
+
+
+def mulan_dataset(table: ArffTable, xml: FilePath, max_bytes: int) -> Dataset:
+    """Make a data set of a table, given the file that names its labels."""
+    return to_dataset(table, _match_labels(table, _read_label_names(xml, max_bytes), xml))
 
 
 def last_attributes(table: ArffTable, n_targets: int | None) -> range:
@@ -117,7 +125,7 @@ def _match_labels(table: ArffTable, names: list[str], xml: FilePath) -> list[int
     return sorted(matched)
 
 
-def _read_label_names(path: FilePath) -> list[str]:
+def _read_label_names(path: FilePath, max_bytes: int) -> list[str]:
     """Return the names of all <label> elements, nested ones included, in order."""
     names: list[str] = []
 
@@ -141,7 +149,7 @@ def _read_label_names(path: FilePath) -> list[str]:
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = refuse_doctype
     parser.StartElementHandler = start_element
-    raw = read_bytes(path)
+    raw = read_bytes(path, max_bytes)
     try:
         parser.Parse(raw, True)
     except (expat.ExpatError, LookupError, ValueError) as error:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from polyleaf.datasets._dataset import Dataset, NumberedNames
 from polyleaf.datasets._files import (
+    MAX_BYTES,
     DataFormatError,
     FilePath,
     OnError,
@@ -32,7 +33,7 @@ _LABELS = r"[0-9]{1,9}(?:,[0-9]{1,9})*+(?=[ \t]|$)"
 _FEATURE = r"[ \t]*+[0-9]{1,9}:[^\s:,]++(?=[ \t]|$)"
 _LINE = re.compile(rf"({_LABELS})?+((?:{_FEATURE})*+)")
 _INTEGER = re.compile(r"\d{1,10}", re.ASCII)
-_HEADER = re.compile(r"(\d{1,9})\s+([1-9]\d{0,8})\s+([1-9]\d{0,8})", re.ASCII)
+_HEADER = re.compile(r"(\d{1,40})\s+([1-9]\d{0,39})\s+([1-9]\d{0,39})", re.ASCII)
 
 _OUT_OF_RANGE = (
     "expected indices within {} features and {} labels, got one outside; check n_features, "
@@ -62,6 +63,7 @@ def read_svmlight(
     zero_based: ZeroBased = "auto",
     zero_based_labels: ZeroBased = "auto",
     on_error: OnError = "raise",
+    max_bytes: int = MAX_BYTES,
 ) -> Dataset:
     r"""Read a multi-label file in svmlight format.
 
@@ -78,6 +80,8 @@ def read_svmlight(
         0 occurs, which can be wrong for a small part of a data set.
     on_error : {"raise", "skip"}, default="raise"
         Whether a malformed line is an error, or is skipped and counted in ``n_skipped``.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -105,10 +109,10 @@ def read_svmlight(
     """
     skipped = SkippedLines(path, on_error)
     _check_parameters(n_features, n_labels, zero_based, zero_based_labels)
-    lines = read_lines(path)
+    lines = read_lines(path, max_bytes)
     header = _HEADER.fullmatch(lines[0].strip())
     if header is not None:
-        n_rows, header_features, header_labels = map(int, header.groups())
+        n_rows, header_features, header_labels = _header_sizes(header, path)
         n_features = header_features if n_features is None else n_features
         n_labels = header_labels if n_labels is None else n_labels
         zero_based = True if zero_based == "auto" else zero_based
@@ -135,6 +139,20 @@ def read_svmlight(
         dataset_name(path),
         skipped.count,
     )
+
+
+def _header_sizes(header: re.Match[str], path: FilePath) -> list[int]:
+    """Return n, p and d of a header, if they are sizes of matrices."""
+    sizes = [int(size) for size in header.groups()]
+    for name, size in zip(("rows", "features", "labels"), sizes, strict=True):
+        if size > _MAX_INDEX:
+            raise DataFormatError(
+                f"expected a header n p d (rows, features, labels) of numbers up to {_MAX_INDEX}, "
+                f"got {size} {name}",
+                path=path,
+                line=1,
+            )
+    return sizes
 
 
 def _check_parameters(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from polyleaf.checks.optional import require
 from polyleaf.datasets._dataset import Dataset
 from polyleaf.datasets._files import (
+    MAX_BYTES,
     DataFormatError,
     FilePath,
     check_distinct,
@@ -29,7 +31,13 @@ if TYPE_CHECKING:
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
-def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str] = ()) -> Dataset:
+def read_table(
+    path: FilePath,
+    targets: Sequence[str],
+    *,
+    exclude: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
+) -> Dataset:
     r"""Read a CSV, TSV or Parquet file with a header, given the names of the outputs.
 
     Parameters
@@ -40,6 +48,8 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
         The columns that are outputs, in the order wanted. The others are features.
     exclude : sequence of str, default=()
         Columns that are neither, such as an identifier.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -70,7 +80,7 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
         raise ValueError(f"targets must be a list of column names, at least one; got {targets!r}.")
     check_distinct(targets)
     pandas = require("pandas", f"reading {path}")
-    frame = _read_frame(path, pandas)
+    frame = _read_frame(path, pandas, max_bytes)
     _check_columns(frame, [*targets, *exclude], path)
     dropped = {*targets, *exclude}
     names = [name for name in frame.columns if name not in dropped]
@@ -87,7 +97,13 @@ def read_table(path: FilePath, targets: Sequence[str], *, exclude: Sequence[str]
     )
 
 
-def read_features(path: FilePath, *, exclude: Sequence[str] = (), as_frame: bool = False) -> Any:
+def read_features(
+    path: FilePath,
+    *,
+    exclude: Sequence[str] = (),
+    as_frame: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Any:
     r"""Read only the features of a CSV, TSV or Parquet file, such as those of new rows.
 
     Parameters
@@ -98,6 +114,8 @@ def read_features(path: FilePath, *, exclude: Sequence[str] = (), as_frame: bool
         Columns to leave out, such as outputs; names that the file does not have are ignored.
     as_frame : bool, default=False
         Whether numbers, too, come as a frame with the names of the columns.
+    max_bytes : int, default=2**30
+        Most bytes that a compressed file may grow to; one that holds more is refused.
 
     Returns
     -------
@@ -115,21 +133,22 @@ def read_features(path: FilePath, *, exclude: Sequence[str] = (), as_frame: bool
     array([[3.5, 2. ]])
     """
     pandas = require("pandas", f"reading {path}")
-    frame = _read_frame(path, pandas)
-    frame = frame[[name for name in frame.columns if name not in set(exclude)]]
+    frame = _read_frame(path, pandas, max_bytes)
+    dropped = set(exclude)
+    frame = frame[[name for name in frame.columns if name not in dropped]]
     features = as_features(frame, path)
     if as_frame and isinstance(features, np.ndarray):
         return pandas.DataFrame(features, columns=frame.columns)
     return features
 
 
-def _read_frame(path: FilePath, pandas: Any) -> pd.DataFrame:
+def _read_frame(path: FilePath, pandas: Any, max_bytes: int) -> pd.DataFrame:
     suffix = format_suffix(path)
     if suffix == ".parquet":
         require("pyarrow", f"reading {path}")
-        source, read = read_bytes(path), _read_parquet
+        source, read = read_bytes(path, max_bytes), _read_parquet
     elif suffix in _SEPARATORS:
-        source, read = read_lines(path), _read_text  # type: ignore[assignment]
+        source, read = read_lines(path, max_bytes), _read_text  # type: ignore[assignment]
     else:
         raise ValueError(f"path must end in .csv, .tsv or .parquet; got {Path(path).name!r}.")
     try:
@@ -183,7 +202,7 @@ def _check_lines(lines: list[str], separator: str, path: FilePath) -> list[str]:
 
 
 def _check_names(names: list[str], path: FilePath, line: int | None = None) -> None:
-    duplicates = sorted({name for name in names if names.count(name) > 1})
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
     if duplicates:
         raise DataFormatError(
             f"expected every column name once, got {duplicates[:5]} again", path=path, line=line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import warnings
 from datetime import date, datetime
 from decimal import Decimal
@@ -26,6 +28,8 @@ _NANOSECONDS = {"D": 86400e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 
 def as_features(frame: pd.DataFrame, path: FilePath) -> Any:
     """Give an array of numbers, or a frame with ``category`` columns where there are texts."""
+    if frame.shape[1] and all(isinstance(t, np.dtype) and t.kind in "biuf" for t in frame.dtypes):
+        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
     columns = {str(name): _feature(frame[name], path) for name in frame.columns}
     if all(isinstance(column, np.ndarray) for column in columns.values()):
         return np.column_stack(list(columns.values())) if columns else np.empty((len(frame), 0))
@@ -51,7 +55,7 @@ def as_outputs(frame: pd.DataFrame, path: FilePath) -> Outputs:
 
 def _feature(column: pd.Series[Any], path: FilePath) -> Any:
     """Give numbers, dates and durations (in nanoseconds) as an array, texts as categories."""
-    numbers = _numbers(column)
+    numbers = _numbers(column, path)
     if numbers is not None:
         return numbers
     times = _times(column)
@@ -63,7 +67,7 @@ def _feature(column: pd.Series[Any], path: FilePath) -> Any:
 
 def _output(column: pd.Series[Any], path: FilePath) -> NDArray[Any]:
     """Give numbers, or texts as objects with NaN where there is none."""
-    numbers = _numbers(column)
+    numbers = _numbers(column, path)
     if numbers is not None:
         return numbers
     if _times(column) is not None:
@@ -77,13 +81,28 @@ def _output(column: pd.Series[Any], path: FilePath) -> NDArray[Any]:
     return np.where(column.isna().to_numpy(), np.nan, values)
 
 
-def _numbers(column: pd.Series[Any]) -> NDArray[np.float64] | None:
+def _numbers(column: pd.Series[Any], path: FilePath) -> NDArray[np.float64] | None:
     if column.dtype.kind in "biuf":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     # Booleans with gaps, decimals, and integers that are longer than 64 bits.
     if _are_all(column, bool | int | float | Decimal):
-        return np.asarray(column.astype("float64").to_numpy(), dtype=np.float64)
+        try:
+            return np.asarray(column.astype("float64").to_numpy(), dtype=np.float64)
+        except OverflowError:
+            raise _out_of_range(column, path) from None
     return None
+
+
+def _out_of_range(column: pd.Series[Any], path: FilePath) -> DataFormatError:
+    """Return the error for a column with an integer that float64 cannot hold."""
+    row = next(i for i, value in enumerate(column) if abs(value) > sys.float_info.max)
+    # Without str: Python does not print integers of more than 4,300 digits.
+    n_digits = math.ceil((int(column.iloc[row]).bit_length() - 1) * math.log10(2))
+    return DataFormatError(
+        f"expected numbers within the range of float64 in the column {column.name!r}, got one of "
+        f"about {n_digits} digits in row {row + 1} below the header; exclude or convert it",
+        path=path,
+    )
 
 
 def _times(column: pd.Series[Any]) -> NDArray[Any] | None:
@@ -125,6 +144,13 @@ def _check_texts(column: pd.Series[Any], path: FilePath) -> None:
             path=path,
         )
     stray = [value for value in known if isinstance(value, str) and not _is_number(value)]
+    endless = [value for value in known if isinstance(value, str) and _is_endless(value)]
+    if endless and not stray:
+        raise DataFormatError(
+            f"expected numbers within the range of float64 in the column {column.name!r}, got "
+            f"{endless[0]!r:.20}... of {len(endless[0])} digits; exclude or convert it",
+            path=path,
+        )
     if stray and len(stray) <= (1.0 - _MOSTLY) * len(known):
         warnings.warn(
             f"{path}: {len(known) - len(stray)} values of the column {column.name!r} are numbers "
@@ -133,6 +159,11 @@ def _check_texts(column: pd.Series[Any], path: FilePath) -> None:
             DataFormatWarning,
             stacklevel=5,
         )
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a text is an integer that float64 cannot hold."""
+    return len(text) > sys.float_info.max_10_exp and text.strip().lstrip("+-").isdecimal()
 
 
 def _is_number(text: str) -> bool:
