@@ -57,6 +57,8 @@ def make_rules(variant: str, n_rules: int, penalty: float, seed: int) -> RuleCla
         head=head,
         learning_rate=0.3,
         l2_regularization=penalty,
+        step="newton",
+        set_probabilities="chain_rule",
         random_state=seed,
     )
 

@@ -87,6 +87,8 @@ def rule_predictions(
             head=head,
             learning_rate=shrinkage,
             l2_regularization=penalty,
+            step="newton",
+            set_probabilities="chain_rule",
             random_state=seed,
         ).fit(X, Y * 1)
         for mark in stages(most):

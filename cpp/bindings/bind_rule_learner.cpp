@@ -25,7 +25,7 @@ struct LearntRules {
 LearntRules learn(const Columns& columns, const Matrix<int8_t>& labels, OutMatrix<double> scores,
                   OutMatrix<double> values, const std::optional<Vector<double>>& coupling,
                   const Vector<uint64_t>& seeds, double learning_rate, bool bootstrap,
-                  const RuleParams& params) {
+                  bool is_guarded, const RuleParams& params) {
     RuleTraining training;
     training.scores = scores_of(labels, scores, values, coupling.has_value());
     training.n_rows = length(scores);
@@ -38,6 +38,7 @@ LearntRules learn(const Columns& columns, const Matrix<int8_t>& labels, OutMatri
     require(std::isfinite(learning_rate), "learning_rate must be finite");
     training.learning_rate = learning_rate;
     training.bootstrap = bootstrap;
+    training.is_guarded = is_guarded;
     check_params(params);
     require_feature_count(params, binned);
     return without_gil([&](Interrupt& interrupt) {
@@ -45,6 +46,26 @@ LearntRules learn(const Columns& columns, const Matrix<int8_t>& labels, OutMatri
         return LearntRules{
             learn_rules(columns.get(), training, seeds.data(), length(seeds), params, team),
             training.scores.n_outputs};
+    });
+}
+
+void guard(const Matrix<int8_t>& labels, const Matrix<double>& scores, bool is_examplewise,
+           const Vector<int32_t>& rows, const std::optional<Vector<int32_t>>& outputs, double rate,
+           bool is_newton, OutVector<double> head, int n_threads) {
+    require_threads(n_threads);
+    const int64_t n_outputs = static_cast<int64_t>(scores.shape(1));
+    require(length(labels) == length(scores) &&
+                static_cast<int64_t>(labels.shape(1)) == n_outputs && n_outputs < INT32_MAX,
+            "labels must have the shape of scores");
+    require_range(rows, 0, length(scores), "rows");
+    if (outputs) require_range(*outputs, 0, n_outputs, "outputs");
+    require_length(head, outputs ? length(*outputs) : n_outputs, "head");
+    const LabelScores at{labels.data(), scores.data(), static_cast<int32_t>(n_outputs)};
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        guard_head(at, is_examplewise, rows.data(), length(rows),
+                   outputs ? outputs->data() : nullptr, static_cast<int32_t>(length(head)), rate,
+                   is_newton, team, head.data());
     });
 }
 
@@ -108,8 +129,12 @@ void bind_rule_learner(nb::module_& module) {
              nb::arg("gain"));
     module.def("learn_rules", &learn, nb::arg("columns"), nb::arg("labels"), nb::arg("scores"),
                nb::arg("statistics"), nb::arg("coupling"), nb::arg("seeds"),
-               nb::arg("learning_rate"), nb::arg("bootstrap"), nb::arg("params"),
-               "Learn a rule for every seed; scores and statistics follow.");
+               nb::arg("learning_rate"), nb::arg("bootstrap"), nb::arg("is_guarded"),
+               nb::arg("params"), "Learn a rule for every seed; scores and statistics follow.");
+    module.def("guard_head", &guard, nb::arg("labels"), nb::arg("scores"),
+               nb::arg("is_examplewise"), nb::arg("rows"), nb::arg("outputs"), nb::arg("rate"),
+               nb::arg("is_newton"), nb::arg("head"), nb::arg("n_threads"),
+               "Halve a head until the logistic loss of the given rows does not rise with it.");
     module.def("draw_sample", &sample, nb::arg("seed"), nb::arg("rows"), nb::arg("counts"),
                "Count how often each of the given rows is drawn for the rule of a seed.");
 }

@@ -161,10 +161,15 @@ void FeatureSearch::search_random_subset(const SearchNode& node, int32_t feature
     if (column_.n_default > 0) present.push_back(column_.default_code);
     const uint64_t seed = mix(node.seed ^ kSubsetSalt) + static_cast<uint64_t>(feature);
     std::vector<uint8_t> left(present.size());
-    for (size_t i = 0; i < present.size(); ++i) left[i] = draw_bits(seed, present[i]) >> 63;
-    const size_t n_chosen = std::count(left.begin(), left.end(), uint8_t{1});
-    if (n_chosen == 0 || n_chosen == present.size())
-        left[draw_below(seed, ~uint64_t{0}, present.size())] ^= 1;
+    // All or none is no split: drawn again, so that all other subsets stay equally likely. Two
+    // categories need it every second time; 64 times in a row never happens.
+    for (uint64_t attempt = 0; attempt < 64; ++attempt) {
+        const uint64_t own_seed = attempt == 0 ? seed : mix(seed ^ attempt);
+        for (size_t i = 0; i < present.size(); ++i)
+            left[i] = draw_bits(own_seed, present[i]) >> 63;
+        const size_t n_chosen = std::count(left.begin(), left.end(), uint8_t{1});
+        if (n_chosen != 0 && n_chosen != present.size()) break;
+    }
     // A is the side without the default rows.
     const bool a_is_left = column_.n_default == 0 || !left.back();
     reversed_.clear();

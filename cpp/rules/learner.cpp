@@ -48,6 +48,10 @@ std::vector<LearntRule> learn_rules(const RuleColumns& columns, const RuleTraini
         rule.gain = 0.5 * find_head(statistics, rows.data(), n_covered, outputs, n_head, params,
                                     team, rule.head.data());
         for (double& score : rule.head) score *= training.learning_rate;
+        if (training.is_guarded)
+            guard_head({scores.labels, scores.scores, scores.n_outputs}, is_examplewise,
+                       rows.data(), n_covered, outputs, n_head, training.learning_rate,
+                       params.l1_regularization == 0.0, team, rule.head.data());
         add_head(scores, is_examplewise, true, rows.data(), n_covered, outputs, n_head,
                  rule.head.data(), team);
         memory.note_changes(statistics, params, rows.data(), n_covered);

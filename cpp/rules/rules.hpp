@@ -163,6 +163,18 @@ void add_head(const RuleScores& to, bool is_examplewise, bool is_current, const 
               int64_t n_rows, const int32_t* outputs, int32_t n_head, const double* head,
               ThreadTeam& team);
 
+// Halves a head until the loss of the rows it covers does not rise with it: (6) of each label, or
+// (7) of whole rows. `is_newton`: the head is `rate` times the minimiser of the objective at the
+// scores, without an L1 penalty; then a bound spares most heads a look at the rows.
+struct LabelScores {
+    const int8_t* labels = nullptr;  // (n_rows, n_outputs), -1 or 1
+    const double* scores = nullptr;  // (n_rows, n_outputs)
+    int32_t n_outputs = 0;
+};
+void guard_head(const LabelScores& at, bool is_examplewise, const int32_t* rows, int64_t n_rows,
+                const int32_t* outputs, int32_t n_head, double rate, bool is_newton,
+                ThreadTeam& team, double* head);
+
 // How often each row is drawn for a rule (Alg. 1, line 5): as many rows as there are, with
 // replacement. counts (n_rows,) is overwritten; rows that are not listed are never drawn.
 void draw_sample(uint64_t seed, const int32_t* rows, int64_t n, int32_t* counts, int64_t n_rows);
@@ -181,6 +193,7 @@ struct RuleTraining {
     int64_t n_rows = 0;
     double learning_rate = 1.0;
     bool bootstrap = true;
+    bool is_guarded = false;  // heads that would raise the loss are halved
 };
 
 // Alg. 1, lines 4 to 9: learns a rule for every seed, one after the other, for labels that are all

@@ -673,8 +673,20 @@ def learn_rules(
     seeds: Vector[np.uint64],
     learning_rate: float,
     bootstrap: bool,
+    is_guarded: bool,
     params: RuleParams,
 ) -> LearntRules: ...
+def guard_head(
+    labels: Matrix[np.int8],
+    scores: Matrix[np.float64],
+    is_examplewise: bool,
+    rows: Vector[np.int32],
+    outputs: Vector[np.int32] | None,
+    rate: float,
+    is_newton: bool,
+    head: Vector[np.float64],
+    n_threads: int,
+) -> None: ...
 def draw_sample(seed: int, rows: Vector[np.int32], counts: Vector[np.int32]) -> None: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> bool: ...

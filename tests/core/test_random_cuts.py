@@ -118,6 +118,24 @@ def test_random_subsets_are_proper_and_all_of_them_occur(n_channels):
     assert len(seen) == 14
 
 
+@pytest.mark.parametrize("n_categories", [2, 3, 4])
+def test_all_proper_subsets_of_the_categories_are_equally_likely(n_categories):
+    """Chi-squared over the 2^m - 2 of them, far out in the tail for any other way to draw."""
+    rng = np.random.default_rng(6)
+    x = np.repeat(np.arange(float(n_categories)), 5)
+    problem = make_problem(x[:, None], rng.normal(size=(x.size, 1)), n_categories=[n_categories])
+    counts = np.zeros(2**n_categories)
+    for seed in range(2000):
+        tree = problem.grow(random_cuts=True, max_depth=1, seed=seed)
+        counts[tree.left_categories(0, n_categories) @ 2 ** np.arange(n_categories)] += 1
+    assert counts[0] == counts[-1] == 0
+    counts = counts[1:-1]
+    expected = counts.mean()
+    n_free = counts.size - 1
+    statistic = ((counts - expected) ** 2).sum() / expected
+    assert statistic < n_free + 4 * np.sqrt(2 * n_free)
+
+
 def test_the_best_of_the_random_cuts_is_taken():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(200, 8))

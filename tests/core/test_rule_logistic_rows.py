@@ -149,7 +149,7 @@ def test_derivatives_follow_the_scores_while_rules_are_learnt(instruction_set, h
     gradient[:, :k] = -0.5 * labels
     params = params_of(2, l2_regularization=0.01, head_size=head_size)
     seeds = rng.integers(2**63, size=60).astype(np.uint64)
-    _core.learn_rules(columns, labels, scores, gradient, None, seeds, 1.0, True, params)
+    _core.learn_rules(columns, labels, scores, gradient, None, seeds, 1.0, True, False, params)
     assert np.abs(scores).max() > 2
     expected = -labels / (1 + np.exp(labels * scores))
     assert np.allclose(gradient[:, :k], expected, rtol=1e-12, atol=0)

@@ -47,6 +47,7 @@ WRONG_VALUES = {
     "head_size": 0,
     "step": "newtn",
     "label_bins": 0,
+    "set_probabilities": "chain",
     "max_conditions": 0,
     "min_coverage": 0,
     "l1_regularization": -2.0,

@@ -103,6 +103,8 @@ def _rules():
         yield f"rules-number-{name}", polyleaf.RuleRegressor(loss=name, **_RULES), FRAME, NAMED
     for head in ("single", "partial"):
         yield f"rules-{head}", polyleaf.RuleClassifier(head=head, **_RULES), X, LABELS
+    chain = {"loss": "examplewise_logistic", "set_probabilities": "chain_rule"}
+    yield "rules-chain_rule", polyleaf.RuleClassifier(**chain, **_RULES), X, LABELS
     yield "rules-masked", polyleaf.RuleClassifier(**_RULES), FRAME, MASKED_LABELS
     yield "rules-classes", polyleaf.RuleClassifier(**_RULES), X, CLASSES
 

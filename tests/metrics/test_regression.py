@@ -131,6 +131,16 @@ def test_overfitting_score_is_relative_to_the_training_error():
     assert metrics.overfitting_score(train_error=0.4, test_error=0.6) == pytest.approx(0.5)
     assert metrics.overfitting_score(train_error=0.4, test_error=0.2) == pytest.approx(-0.5)
     assert np.isnan(metrics.overfitting_score(train_error=0.0, test_error=0.6))
+
+
+@pytest.mark.parametrize("train_error", [0.0, 1e-300, 8e-16, 3e-11])
+def test_overfitting_score_beside_a_training_error_that_is_rounding_is_nan(train_error):
+    assert np.isnan(metrics.overfitting_score(train_error, test_error=0.6))
+    assert metrics.overfitting_score(train_error=1e-13, test_error=2e-13) == pytest.approx(1.0)
+    assert metrics.overfitting_score(train_error=1e-6, test_error=0.6) > 1e5
+
+
+def test_overfitting_scores_of_what_is_no_error_are_refused():
     with pytest.raises(ValueError, match="must be errors, 0 or more; got -1 and 2"):
         metrics.overfitting_score(-1, 2)
 

@@ -226,6 +226,7 @@ def test_guarded_steps_never_raise_the_loss_however_far_they_would_go(
         return (head if rows.size in (1, 200) else 5.0 * head), gain
 
     monkeypatch.setattr(RuleLearner, "_find_head", too_far)
+    monkeypatch.setattr(RuleLearner, "_is_plain", False)
     X, Y = labels
     if cls is RuleRegressor:
         Y = np.column_stack([X[:, 0] * 10, X[:, 1] ** 2])
@@ -296,6 +297,7 @@ def test_the_papers_settings_are_pinned_whatever_the_defaults_become():
         "class_weight": None,
         "early_stopping": False,
         "decoding": "auto",
+        "set_probabilities": "chain_rule",
     }
     given = RuleClassifier.paper.__func__(dict)  # what the constructor is given
     assert given == fixed

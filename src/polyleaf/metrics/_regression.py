@@ -23,6 +23,8 @@ from polyleaf.metrics._inputs import Floats, check_same_shape, read_entry_weight
 
 #: Entries of sparse matrices that are made dense at a time.
 _BLOCK_ENTRIES = 2**22
+#: Training errors up to this share of the error on new rows are rounding.
+_ROUNDING_SHARE = 1e-9
 
 Multioutput = Literal["uniform_average", "raw_values"]
 
@@ -317,7 +319,8 @@ def overfitting_score(train_error: float, test_error: float) -> float:
     -------
     float
         ``(test_error - train_error) / train_error``; 0 means no overfitting. NaN where the
-        training error is 0, since the ratio is not defined then.
+        training error is 0, or at most 1e-9 of the other one: that is rounding, the model has
+        memorised its rows, and the ratio says nothing.
 
     Examples
     --------
@@ -330,7 +333,7 @@ def overfitting_score(train_error: float, test_error: float) -> float:
             f"train_error and test_error must be errors, 0 or more; got {train_error!r} and "
             f"{test_error!r}."
         )
-    if train_error == 0:
+    if train_error <= _ROUNDING_SHARE * test_error:
         return float("nan")
     return float((test_error - train_error) / train_error)
 

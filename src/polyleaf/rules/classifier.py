@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import decoding
 from polyleaf.data import (
@@ -25,12 +26,17 @@ from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.label_sets import (
     KnownLabelSets,
+    SetProbabilities,
     dense_labels,
     normalised,
     training_label_sets,
 )
 from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
+from polyleaf.rules.set_probabilities import choose_set_probabilities
 from polyleaf.rules.training import train_rules
+
+#: Fewer rows or rules hardly tell which form of the probabilities of label sets is better.
+_FEWEST_ROWS, _FEWEST_RULES = 30, 20
 
 
 @documented
@@ -58,6 +64,8 @@ class RuleClassifier(RuleEstimator, Classifier):
         Only if X had column names.
     output_names_ : ndarray of shape (n_outputs_,)
     feature_importances_ : ndarray of shape (n_features_in_,)
+    set_probabilities_ : {"chain_rule", "loss"}
+        The form of the probabilities of label sets; only with a loss of whole rows.
     validation_losses_ : ndarray
         Mean loss of the held-out rows after every rule; empty without ``early_stopping``.
 
@@ -110,7 +118,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         learning_rate: float = 0.3,
         head: str = "complete",
         head_size: int | float = 0.5,
-        step: str = "newton",
+        step: str = "guarded",
         label_bins: int | None = None,
         max_conditions: int | None = None,
         min_coverage: int | float = 1,
@@ -125,6 +133,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
         decoding: Any = "auto",
+        set_probabilities: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -178,7 +187,27 @@ class RuleClassifier(RuleEstimator, Classifier):
         label_sets = training_label_sets(
             labels, targets, lambda: rules.scores(data.encoded, self._n_threads())
         )
-        return FittedRules(data.schema, targets.schema, rules, losses, label_sets=label_sets)
+        return FittedRules(
+            data.schema,
+            targets.schema,
+            rules,
+            losses,
+            label_sets=label_sets,
+            set_probabilities=self._choose_form(data, loss, labels),
+        )
+
+    def _choose_form(
+        self, data: TrainingData, loss: MarginLoss, labels: NDArray[np.int8]
+    ) -> SetProbabilities:
+        """Give the form of the probabilities of label sets; any where labels have their own."""
+        if self.set_probabilities == "loss" and not loss.decomposable:
+            return "loss"
+        # For a single label both forms are the same.
+        can_tell = labels.shape[1] > 1 and data.weighted_rows.size >= _FEWEST_ROWS
+        can_tell = can_tell and not loss.decomposable and self.n_rules >= _FEWEST_RULES
+        if self.set_probabilities == "chain_rule" or not can_tell:
+            return "chain_rule"
+        return choose_set_probabilities(self, data, loss, labels)
 
     def _check_label_bins(self, loss: MarginLoss) -> None:
         if self.label_bins is None:
@@ -202,6 +231,14 @@ class RuleClassifier(RuleEstimator, Classifier):
         label_sets = self._fitted.label_sets
         assert label_sets is not None
         return label_sets
+
+    @property
+    def set_probabilities_(self) -> str:
+        """The form of the probabilities of label sets."""
+        check_is_fitted(self)
+        if not self._has_joint():
+            raise AttributeError("Label sets have probabilities with a loss of whole rows only.")
+        return self._fitted.set_probabilities
 
     # Prediction --------------------------------------------------------------------------------
 
@@ -237,8 +274,8 @@ class RuleClassifier(RuleEstimator, Classifier):
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.
 
-        With a loss of whole rows, those of the known label sets are added up for each label;
-        otherwise each label's score gives its own.
+        With a loss of whole rows, those of the known label sets are added up for each label (see
+        `set_probabilities`); otherwise each label's score gives its own.
 
         Parameters
         ----------
@@ -294,7 +331,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         return not self._loss().decomposable
 
     def _known(self) -> KnownLabelSets:
-        return KnownLabelSets(self._loss(), self._label_sets)
+        return KnownLabelSets(self._loss(), self._label_sets, self._fitted.set_probabilities)
 
     def _probabilities(
         self, scores: NDArray[np.float64], by_label: bool = False
@@ -302,9 +339,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         """Give the probability of every channel, by its own score if `by_label`."""
         is_labels = self._targets.kind == "multilabel"
         if self._has_joint() and not (by_label and is_labels):
-            return np.concatenate(
-                [joint @ self._label_sets for joint in self._known().probabilities(scores)]
-            )
+            return self._known().marginals(scores)
         probabilities = self._loss().probabilities(scores)
         if self._targets.kind in ("multiclass", "multiclass-multioutput"):
             return normalised(probabilities, self._targets.channel_offsets)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polyleaf.estimator.base import schemas_from_file
 from polyleaf.files.arrays import StoredArray, StoredArrays
+from polyleaf.rules.label_sets import SetProbabilities
 from polyleaf.rules.model import RuleSet
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ _ARRAYS = StoredArrays(
         ),
         "label_sets": StoredArray(
             np.uint8, "n_sets, n_channels", "Label sets of the training rows (classifiers)."
+        ),
+        "chain_rule": StoredArray(
+            np.uint8,
+            "1 or 0",
+            "Whether probabilities of label sets are products of those of labels (classifiers).",
         ),
         "centre": StoredArray(np.float64, "n_channels", "Means of the outputs (regressors)."),
         "unit": StoredArray(
@@ -50,6 +56,8 @@ class FittedRules:
         Loss of held-out rows after each rule.
     label_sets : ndarray of shape (n_sets, n_channels), bool, or None
         Those of the training rows; classifiers only.
+    set_probabilities : {"chain_rule", "loss"}
+        What probabilities of label sets are proportional to; classifiers only.
     centre, unit : ndarray of shape (n_channels,), float64, or None
         Scores less the centre, in these units, are what the loss compares; regressors only.
     losses : tuple of two floats, or None
@@ -64,6 +72,7 @@ class FittedRules:
     centre: NDArray[np.float64] | None = None
     unit: NDArray[np.float64] | None = None
     losses: tuple[float, float] | None = None
+    set_probabilities: SetProbabilities = "loss"
 
     def to_file(self) -> tuple[Arrays, dict[str, Any]]:
         """Give the arrays of the rules, and what was learnt beside them."""
@@ -73,6 +82,8 @@ class FittedRules:
         }
         if self.label_sets is not None:
             arrays["label_sets"] = self.label_sets.astype(np.uint8)
+            is_chain = self.set_probabilities == "chain_rule"
+            arrays["chain_rule"] = np.array([is_chain], dtype=np.uint8)
         if self.centre is not None and self.unit is not None:
             arrays |= {"centre": self.centre, "unit": self.unit}
         return arrays, {}
@@ -97,6 +108,7 @@ class FittedRules:
             centre,
             unit,
             (float(measured[0]), float(measured[1])) if measured.size else None,
+            _stored_form(arrays),
         )
 
 
@@ -105,6 +117,15 @@ def _stored_label_sets(arrays: Arrays, rules: RuleSet) -> NDArray[np.bool_]:
     if sets.shape[1] != rules.n_channels or not len(sets) or sets.max() > 1:
         raise ValueError("Expected label sets of 0 and 1 with a column per channel.")
     return sets.astype(np.bool_)
+
+
+def _stored_form(arrays: Arrays) -> SetProbabilities:
+    if "chain_rule" not in arrays:  # files that are older than the choice, and regressors
+        return "loss"
+    found = _ARRAYS.read(arrays, "chain_rule").tolist()
+    if found not in ([0], [1]):
+        raise ValueError("Expected chain_rule to be one 0 or 1.")
+    return "chain_rule" if found == [1] else "loss"
 
 
 def _stored_units(

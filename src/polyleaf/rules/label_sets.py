@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 from polyleaf.data import Targets, TargetSchema
 from polyleaf.losses import MarginLoss
 
+SetProbabilities = Literal["chain_rule", "loss"]
+#: Probabilities of labels are kept this far from 0 and 1, so that their logarithms are numbers.
+_LEAST_PROBABILITY = 1e-15
 #: Entries of the losses of label sets that are held at a time.
 _BLOCK_ENTRIES = 2**22
 
@@ -28,10 +32,15 @@ class KnownLabelSets:
     loss : MarginLoss
     label_sets : ndarray of shape (n_sets, n_labels), bool
         At least one.
+    form : {"chain_rule", "loss"}
+        What the probability of a label set is proportional to: the product over labels of their
+        own probabilities, or exp(-loss).
     """
 
-    def __init__(self, loss: MarginLoss, label_sets: NDArray[np.bool_]) -> None:
-        self._loss, self._sets = loss, label_sets
+    def __init__(
+        self, loss: MarginLoss, label_sets: NDArray[np.bool_], form: SetProbabilities = "loss"
+    ) -> None:
+        self._loss, self._sets, self._form = loss, label_sets, form
 
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Give the label set of least loss for every row (19)."""
@@ -40,14 +49,30 @@ class KnownLabelSets:
 
     def probabilities(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         """Give the probabilities of the label sets, for blocks of rows."""
-        for losses in self._losses(scores):
+        is_chain = self._form == "chain_rule"
+        for losses in self._chained(scores) if is_chain else self._losses(scores):
             weights = np.exp(losses.min(axis=1, keepdims=True) - losses)
             yield weights / weights.sum(axis=1, keepdims=True)
 
+    def marginals(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up the probabilities of the label sets for each label."""
+        return np.concatenate([joint @ self._sets for joint in self.probabilities(scores)])
+
     def _losses(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        for block in self._blocks(scores):
+            yield self._loss.set_losses(block, self._sets)
+
+    def _chained(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Give -log of the product of the labels' probabilities, up to a constant per row."""
+        sets = self._sets.T.astype(np.float64)
+        for block in self._blocks(scores):
+            p = self._loss.probabilities(block)
+            p = np.clip(p, _LEAST_PROBABILITY, 1.0 - _LEAST_PROBABILITY)
+            yield (np.log1p(-p) - np.log(p)) @ sets
+
+    def _blocks(self, scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         step = max(1, _BLOCK_ENTRIES // len(self._sets))
-        for start in range(0, len(scores), step):
-            yield self._loss.set_losses(scores[start : start + step], self._sets)
+        return (scores[start : start + step] for start in range(0, len(scores), step))
 
 
 def dense_labels(targets: Targets) -> NDArray[np.int8]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polyleaf.estimator.parameters import (
+    Added,
     Parameter,
     count_or_fraction,
     is_bool,
@@ -46,11 +47,23 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "step": Parameter(
         "{'newton', 'guarded'}",
-        "``'guarded'`` halves the head of a rule until the loss of the training rows does not\n"
-        "rise; ``'newton'`` takes it as it is.",
+        "``'guarded'`` halves the head of a rule, the default rule included, until the loss of\n"
+        "the training rows does not rise; ``'newton'`` takes it as it is, as Rapp et al. (2020)\n"
+        "do, and warns if the loss has risen by the end.",
         is_one_of("newton", "guarded"),
         "'newton' or 'guarded'",
         names=("newton", "guarded"),
+    ),
+    "set_probabilities": Parameter(
+        "{'auto', 'chain_rule', 'loss'}",
+        "With a loss of whole rows: what the probability of a known label set is proportional\n"
+        "to, for `predict_proba` and for decoders. ``'chain_rule'``: the product of its labels'\n"
+        "own probabilities; ``'loss'``: exp(-loss); ``'auto'``: the one that is better on a\n"
+        "fifth of the rows, by at most 100 rules learnt from the others.",
+        is_one_of("auto", "chain_rule", "loss"),
+        "'auto', 'chain_rule' or 'loss'",
+        names=("auto", "chain_rule", "loss"),
+        added=Added("0.1.0", before="loss"),
     ),
     "label_bins": Parameter(
         "int or None",
@@ -125,6 +138,7 @@ PAPER_SETTINGS: dict[str, Any] = {
     "class_weight": None,
     "early_stopping": False,
     "decoding": "auto",
+    "set_probabilities": "chain_rule",
 }
 
 

@@ -82,7 +82,7 @@ class RuleRegressor(RuleEstimator, Regressor):
         learning_rate: float = 0.3,
         head: str = "complete",
         head_size: int | float = 0.5,
-        step: str = "newton",
+        step: str = "guarded",
         max_conditions: int | None = None,
         min_coverage: int | float = 1,
         max_features: int | float | str | None = "log2+1",
