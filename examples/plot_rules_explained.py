@@ -12,6 +12,8 @@ rules are enough.
 # Points in a disc; six labels by lines that lie close together, and all labels of every tenth row
 # are flipped.
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 
 from polyleaf import RuleClassifier
 from polyleaf.datasets import make_linear_labels
@@ -40,9 +42,28 @@ plt.show()
 # %%
 # What the rules say
 # ------------------
-model = RuleClassifier(
-    n_rules=64, loss="examplewise_logistic", max_conditions=3, random_state=0
-).fit(X[train], Y[train])
+# For reading, labels that differ: which birds a site has, by its height, its forest and its
+# distance to water. Every label depends on two of them.
+rng = np.random.default_rng(0)
+sites = pd.DataFrame(
+    {
+        "height": rng.uniform(0, 2500, 1500).round(),
+        "forest": rng.uniform(0, 100, 1500).round(),
+        "water": rng.exponential(2.0, 1500).round(1),
+    }
+)
+birds = pd.DataFrame(
+    {
+        "heron": (sites.water < 1.0) & (sites.height < 1200),
+        "dipper": (sites.water < 1.0) & (sites.height > 600),
+        "crossbill": (sites.forest > 60) & (sites.height > 900),
+        "jay": (sites.forest > 40) & (sites.height < 1600),
+        "skylark": (sites.forest < 20) & (sites.water > 0.5),
+    }
+)
+birds = (birds ^ (rng.random(birds.shape) < 0.05)).astype(int)  # some are missed, or passing by
+model = RuleClassifier(n_rules=60, loss="logistic", max_conditions=3, random_state=0)
+model = model.fit(sites[:1000], birds[:1000])
 print(rules_text(model, max_rules=6, max_outputs=3))
 
 # %%
@@ -50,13 +71,13 @@ plot_rules(model, max_rules=8)
 plt.show()
 
 # %%
-# Why this row?
-# -------------
-print(model.explain(X[test][:1]).head().to_string(index=False))
+# Why this site?
+# --------------
+print(model.explain(sites[1000:1001]).head().to_string(index=False))
 
 # %%
 # How few rules are enough?
 # -------------------------
-smaller = model.prune(X[test], Y[test], tolerance=0.02)
+smaller = model.prune(sites[1000:], birds[1000:], tolerance=0.02)
 print(f"{smaller.n_rules_} of {model.n_rules_} rules: loss {smaller.loss_:.3f}, "
       f"{smaller.full_loss_:.3f} with all")  # fmt: skip

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from polyleaf.datasets import Dataset, make_correlated_targets, make_multilabel
 from polyleaf.experiments import METHODS, compare
 from polyleaf.experiments._charts import heatmap, lines, round_steps, scatter
+from polyleaf.experiments._compare import _versions
 from polyleaf.experiments._rank_diagram import critical_difference_diagram
 from polyleaf.experiments._report_figures import _curve_figure, correlations, rank_figures
 from polyleaf.experiments._report_tables import (
@@ -18,7 +19,13 @@ from polyleaf.experiments._report_tables import (
     leaderboard,
     verdict_table,
 )
-from polyleaf.experiments._report_words import _share, settings_words, summary
+from polyleaf.experiments._report_words import (
+    METHOD_NOTES,
+    _division,
+    _share,
+    settings_words,
+    summary,
+)
 from polyleaf.metrics import METRICS
 
 
@@ -61,7 +68,7 @@ def test_words_name_the_best_method_and_how_sure_that_is(comparison):
     text = " ".join(sentences)
     for metric in ("arrmse", "example_f1"):
         assert comparison.leaderboard(metric)[0].method in text
-    assert "over the 3 data sets" in text
+    assert "three data sets" in text
     assert "9 of 57 runs failed" in text
 
 
@@ -83,6 +90,47 @@ def test_correlations_are_those_of_numpy_and_skip_gaps():
     assert np.isfinite(correlations(Y, 4)).all()
     constant = np.ones((5, 2))
     assert np.isnan(correlations(constant, 2)).all()
+
+
+def test_words_count_what_they_need_not_name():
+    others = [f"method {i}" for i in range(12)]
+    nobody = dict.fromkeys(others, False)
+    assert _division(nobody, "three data sets", "test") == (
+        "But three data sets cannot tell it from any other method (test)."
+    )
+    some = nobody | {"method 0": True, "method 1": True}
+    assert _division(some, "four data sets", "test") == (
+        "It is better than method 0 and method 1; four data sets cannot tell it from the 10 "
+        "others (test)."
+    )
+    everybody = dict.fromkeys(others, True)
+    assert "better than all others over 12 data sets" in _division(everybody, "12 data sets", "t")
+
+
+def test_the_page_explains_its_methods(comparison, page):
+    text = page.read_text(encoding="utf-8")
+    for name in ("Mean", "Tree", "RandomForest", "Linear"):
+        assert f"<dt>{name}</dt>" in text
+    assert "<dt>Failing</dt>" not in text
+    assert set(METHODS) <= set(METHOD_NOTES)
+
+
+def test_versions_are_those_of_what_ran(comparison):
+    versions = comparison.plan["versions"]
+    assert {"polyleaf", "python", "numpy", "scikit-learn"} <= set(versions)
+    assert not {"xgboost", "lightgbm", "catboost", "mlrl-boomer"} & set(versions)
+    rivals = [method for method in METHODS.values() if method.group == "rival"]
+    assert len(_versions(rivals)) == len(_versions([])) + len(rivals)
+
+
+@pytest.mark.parametrize("n_methods", [2, 8, 16, 30])
+def test_numbers_of_the_rank_axis_do_not_collide(n_methods):
+    names = [f"m{i}" for i in range(n_methods)]
+    svg = critical_difference_diagram(names, list(range(1, n_methods + 1)), 1.5)
+    ticks = re.findall(r'x="([\d.]+)" y="42" text-anchor="middle">(\d+)<', svg)
+    places = np.array([float(x) for x, _ in ticks])
+    assert len(ticks) >= 2
+    assert np.diff(places).min() >= 20
 
 
 def test_diagram_joins_what_is_not_told_apart():

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from polyleaf.inspection import ImportanceTable, output_importances
+from polyleaf import ExtraTreesRegressor
+from polyleaf.inspection import (
+    ImportanceTable,
+    output_importances,
+    plot_output_importances,
+)
 
 
 def test_table_is_labelled_by_outputs_and_features(soil_tree):
@@ -35,3 +41,29 @@ def test_without_pandas_a_plain_table_has_the_same_content(soil_tree, monkeypatc
 def test_names_must_fit(soil_tree):
     with pytest.raises(ValueError, match="output_names must have 2 names; got 3"):
         output_importances(soil_tree, output_names=["a", "b", "c"])
+
+
+@pytest.fixture
+def wide_forest():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(80, 40)), rng.normal(size=(80, 45))
+    return ExtraTreesRegressor(n_estimators=2, random_state=0).fit(X, Y)
+
+
+def test_the_sum_of_many_features_takes_no_colour_from_single_ones(wide_forest):
+    values = wide_forest.output_importances_
+    ax = plot_output_importances(wide_forest, max_features=5)
+    mesh = ax.collections[1]
+    top = np.sort(values.mean(axis=0))[-5:]
+    assert mesh.get_array().shape == (45, 5)
+    assert mesh.norm.vmax == mesh.get_array().max() < values.sum(axis=1).max()
+    np.testing.assert_allclose(np.sort(mesh.get_array().mean(axis=0)), top)
+    assert ax.get_xticklabels()[-1].get_text() == "35 more"
+
+
+def test_all_names_of_up_to_100_outputs_are_written(wide_forest):
+    ax = plot_output_importances(wide_forest)
+    assert len(ax.get_yticklabels()) == 1 + 45
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()[1:]]
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))

@@ -18,7 +18,7 @@ from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Seed, Targe
 from polyleaf.cli._output import console, show_json, show_table
 from polyleaf.cli._values import parse_settings
 from polyleaf.datasets._files import MAX_BYTES
-from polyleaf.experiments._best import fit_named
+from polyleaf.experiments._best import fit_named, read_best
 from polyleaf.files.saving import load, save
 
 app = typer.Typer(
@@ -50,8 +50,15 @@ def fit(
     data: Annotated[str, typer.Argument(help="A file, or a name listed by `polyleaf datasets`.")],
     out: Annotated[Path, typer.Option(help="The model file to write.")],
     method: Annotated[
-        str, typer.Option(help="RandomForest, Tree, ...: an estimator of polyleaf.")
-    ] = "RandomForest",
+        str | None,
+        typer.Option(help="An estimator of polyleaf: Tree, Boosting, ...; else RandomForest."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="The folder of a comparison: its best method, with its settings."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter, as max_depth=5; repeatable.")
     ] = None,
@@ -65,16 +72,25 @@ def fit(
 ) -> None:
     """Train an estimator and write it to a model file."""
     dataset = read_data([data], targets, n_targets, xml, exclude, max_bytes)[0]
-    cls = _estimator_class(method, dataset.Y)
-    given = parse_settings(settings or [], cls)
+    if report is not None and method is not None:
+        raise ValueError("--method and --from exclude each other: the folder names the method.")
+    chosen: dict[str, Any] = {}
+    if report is None:
+        cls, best = _estimator_class(method or "RandomForest", dataset.Y), {}
+    else:
+        cls, best, chosen = read_best(report, dataset.name)
+    given = best | parse_settings(settings or [], cls)
     model = cls(**({"random_state": seed} | given))
     fit_named(model, dataset.X, dataset.Y, dataset.feature_names, dataset.output_names)
     save(model, out)
     size = out.stat().st_size
     if as_json:
-        show_json({"model": str(out), "estimator": cls.__name__, "bytes": size})
+        show_json({"model": str(out), "estimator": cls.__name__, "bytes": size} | chosen)
     else:
         told = f"{cls.__name__} on {dataset!r}\nModel: {out} ({size / 1e6:.2f} MB)"
+        if chosen.get("better"):
+            better = ", ".join(chosen["better"])
+            told += f"\nBetter in the comparison, but not of polyleaf: {better}"
         console.print(told, soft_wrap=True)
 
 

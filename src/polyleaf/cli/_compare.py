@@ -62,10 +62,10 @@ def compare(
         typer.Option(help="Share of the training rows to tune on, or number of inner folds."),
     ] = "0.25",
     settings: Annotated[
-        int | None, typer.Option(help="At most so many settings of each method, drawn by lot.")
+        int | None, typer.Option(help="At most so many settings of each method, drawn at random.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="At most so many rows of each data set, drawn by lot.")
+        int | None, typer.Option(help="At most so many rows of each data set, drawn at random.")
     ] = None,
     budget: Annotated[
         str | None,

@@ -181,7 +181,7 @@ class Dataset:
         return idx.astype(np.intp)
 
     def sample(self, n_rows: int, *, random_state: int = 0) -> Dataset:
-        """Return rows drawn by lot, in their order; all of them if there are no more.
+        """Return rows drawn at random, in their order; all of them if there are no more.
 
         Parameters
         ----------

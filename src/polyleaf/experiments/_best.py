@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from polyleaf._registry import ESTIMATORS
 from polyleaf.experiments._methods import Method, plain_settings
@@ -112,12 +114,9 @@ def _own(names: list[str], prefix: str) -> list[str] | None:
 
 def fit_named(model: Any, X: Any, Y: Any, feature_names: Any, output_names: Any) -> Any:
     """Train a model that knows the names of features and outputs, of sparse ones too."""
-    model.fit(named(X, feature_names), named(Y, output_names))
-    schema = getattr(model, "_targets", None)
-    if schema is not None and schema.output_names is None and output_names is not None:
-        schema = replace(schema, output_names=tuple(output_names))
-        model._fitted = replace(model._fitted, targets=schema)
-    return model
+    takes_names = output_names is not None and has_fit_parameter(model, "output_names")
+    given = {"output_names": output_names} if takes_names else {}
+    return model.fit(named(X, feature_names), named(Y, output_names), **given)
 
 
 def named(matrix: Any, names: Any) -> Any:
@@ -132,6 +131,83 @@ def named(matrix: Any, names: Any) -> Any:
     except ImportError:
         return matrix
     return pandas.DataFrame(matrix, columns=list(names))
+
+
+#: The file of a report's folder that `polyleaf fit --from` reads.
+_BEST_FILE = "best.json"
+
+
+def write_best(comparison: Comparison, folder: Path) -> None:
+    """Write the methods of each data set, from the best to the worst, with their settings."""
+    seed = int(comparison.plan.get("random_state", 0))
+    found = {}
+    for problem in comparison.problems:
+        metric = comparison.metrics[problem.task][0]
+        ranked = [described(choice, seed) for choice in choices(comparison, problem, metric)]
+        found[problem.name] = {"metric": metric.name, "methods": ranked}
+    text = json.dumps(found, indent=1)
+    (folder / _BEST_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_best(folder: Path, dataset: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Find the best estimator of polyleaf in a comparison's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        That `polyleaf compare` or `Comparison.report` wrote.
+    dataset : str
+        The data set to fit; if the comparison was on a single one, any name.
+
+    Returns
+    -------
+    cls : type
+        An estimator of polyleaf.
+    parameters : dict
+        Those that are not the default.
+    chosen : dict
+        What the folder says of it: "method", "score", and so on, and "better", the names of
+        methods with a better score that are not polyleaf's.
+
+    Raises
+    ------
+    ValueError
+        If the folder has no such file, or no such data set, or it is damaged.
+    """
+    path = folder / _BEST_FILE
+    if not path.is_file():
+        raise ValueError(
+            f"{folder} must be the folder of a comparison, with a file {_BEST_FILE}; there is "
+            "none. Write it with `polyleaf compare DATA --out FOLDER`."
+        )
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        ranked = {name: entry["methods"] for name, entry in found.items()}
+        name = dataset if len(ranked) > 1 else next(iter(ranked), dataset)
+        if name not in ranked:
+            raise _OtherDataError
+        is_usable = [entry["estimator"] in ESTIMATORS for entry in ranked[name]]
+        place = is_usable.index(True) if any(is_usable) else None
+        chosen = None if place is None else dict(ranked[name][place])
+        better = [entry["method"] for entry in ranked[name][:place]]
+    except _OtherDataError:
+        raise ValueError(
+            f"{folder} compares the data sets {', '.join(map(repr, ranked))}; got {dataset!r}. "
+            "Name one of them, or compare on this one."
+        ) from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if chosen is None:
+        raise ValueError(
+            f"{folder} has no estimator of polyleaf with a score on {name!r} whose parameters a "
+            "file can hold. Compare with methods=['RandomForest', 'Boosting'], for example."
+        )
+    cls, parameters = ESTIMATORS[chosen["estimator"]], dict(chosen["parameters"])
+    return cls, parameters, chosen | {"better": better}
+
+
+class _OtherDataError(Exception):
+    """The folder is about other data sets."""
 
 
 def described(choice: Choice, random_state: int) -> dict[str, Any]:

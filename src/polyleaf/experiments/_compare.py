@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -33,8 +33,14 @@ DEFAULT_METRICS = {
     "regression": ("arrmse", "r2"),
     "multilabel": ("example_f1", "hamming_loss", "subset_zero_one_loss", "macro_f1", "lrap"),
 }
-_RIVAL_PACKAGES = ("xgboost", "lightgbm", "catboost", "mlrl-boomer")
-_PACKAGES = ("polyleaf", "numpy", "scipy", "scikit-learn", "scikit-posthocs", *_RIVAL_PACKAGES)
+#: Packages of the rivals, by the name of the method.
+_RIVAL_PACKAGES = {
+    "XGBoost": "xgboost",
+    "LightGBM": "lightgbm",
+    "CatBoost": "catboost",
+    "Boomer": "mlrl-boomer",
+}
+_PACKAGES = ("polyleaf", "numpy", "scipy", "scikit-learn", "scikit-posthocs")
 
 
 def compare(
@@ -86,7 +92,7 @@ def compare(
         How settings are chosen: on this share of the training rows, held back once, or by nested
         cross-validation with so many inner folds.
     max_settings : int or None, default=None
-        At most so many settings of each method are tried, drawn by lot.
+        At most so many settings of each method are tried, drawn at random.
     budget : float or None, default=None
         About how many seconds the whole comparison is meant to take. Every run has an equal
         share for tuning and training, as in paper 000: settings are tried in a random order, and
@@ -161,7 +167,7 @@ def compare(
                 file.add(row)
     order = {job.key: place for place, job in enumerate(jobs)}
     rows.sort(key=lambda row: order[row["dataset"], row["method"], row["fold"]])
-    return Comparison(rows, problems, by_task, plan | {"versions": _versions()}, chosen)
+    return Comparison(rows, problems, by_task, plan | {"versions": _versions(chosen)}, chosen)
 
 
 def _metrics_by_task(
@@ -282,10 +288,8 @@ def _plan(
     folds: dict[str, dict[int, Any]] = {}
     for job in jobs:
         folds.setdefault(job.problem.name, {})[job.number] = job.fold
-    versions = _versions()
-    packages = ["polyleaf"]
-    if any(method.group == "rival" for method in methods):
-        packages += _RIVAL_PACKAGES
+    versions = _versions(methods)
+    packages = ["polyleaf", *_RIVAL_PACKAGES.values()]
     return {
         "data": {p.name: [*p.shape, p.task, p.fingerprint()] for p in problems},
         "methods": {m.name: m.description() for m in methods},
@@ -303,9 +307,12 @@ def _metric_words(metric: Metric) -> list[Any]:
     return [metric.name, metric.needs, metric.greater_is_better, functions]
 
 
-def _versions() -> dict[str, str]:
+def _versions(methods: Iterable[Method]) -> dict[str, str]:
+    """Give the versions of what takes part: Python, the packages below, and those of rivals."""
+    names = {method.configuration()["method"] for method in methods}
+    rivals = [package for name, package in _RIVAL_PACKAGES.items() if name in names]
     versions = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *rivals):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -12,6 +13,7 @@ from polyleaf.experiments._statistics import not_worse_groups
 
 _MARGIN = 162  # for names, on both sides
 _ROW = 22
+_TICK_WIDTH = 24  # what the number of a rank needs
 _AXIS_Y = 52
 
 
@@ -79,7 +81,8 @@ def _axis(scale: _Scale) -> list[str]:
     parts = [
         f'<line class="axis" x1="{scale.left}" y1="{_AXIS_Y}" x2="{scale.right}" y2="{_AXIS_Y}"/>'
     ]
-    step = 1 if scale.n_methods <= 16 else 2
+    apart = (scale.right - scale.left) / max(scale.n_methods - 1, 1)
+    step = max(1, math.ceil(_TICK_WIDTH / apart))
     for rank in range(1, scale.n_methods + 1, step):
         x = scale.x(rank)
         parts.append(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyleaf.checks.optional import require
+from polyleaf.experiments._best import write_best
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._report_figures import (
     dataset_figures,
@@ -22,6 +23,7 @@ from polyleaf.experiments._report_tables import (
     verdict_table,
 )
 from polyleaf.experiments._report_words import (
+    method_notes,
     plain_name,
     settings_words,
     summary,
@@ -38,7 +40,7 @@ _TITLES = {"regression": "Regression", "multilabel": "Labels"}
 
 
 def write_report(comparison: Comparison, folder: Path) -> Path:
-    """Write report.html, report.md and results.csv into a folder; return the page.
+    """Write report.html, report.md, results.csv and best.json into a folder; return the page.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ def write_report(comparison: Comparison, folder: Path) -> Path:
     page.write_text(text, encoding="utf-8")
     (folder / "report.md").write_text(_markdown(comparison), encoding="utf-8")
     comparison.to_csv(folder / "results.csv")
+    write_best(comparison, folder)
     return page
 
 
@@ -72,6 +75,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "title": f"Comparison on {problems[0].name if len(problems) == 1 else count}",
         "sections": [_section(comparison, task) for task in comparison.metrics],
         "data": [[p.name, p.task, *p.shape] for p in problems],
+        "notes": method_notes(comparison),
         "n_runs": len(comparison.rows),
         "failures": failures,
         "settings": [
@@ -86,6 +90,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
 
 def _markdown(comparison: Comparison) -> str:
     parts = [*summary(comparison), comparison.to_markdown()]
+    parts += ["\n".join(f"- {name}: {note}" for name, note in method_notes(comparison))]
     for metrics in comparison.metrics.values():
         parts += [_markdown_table(table) for table in _tables(comparison, metrics[0])]
     return "\n\n".join(parts) + "\n"

@@ -14,6 +14,34 @@ if TYPE_CHECKING:
     from polyleaf.experiments._comparison import Comparison, Standing
 
 _ALPHA = 0.05
+_MOST_NAMED = 3  # methods in a sentence
+#: What a method is, in a few words, by its name in `METHODS`.
+METHOD_NOTES = {
+    "Tree": "one tree for all outputs.",
+    "RandomForest": "trees on bootstrap samples, each split on some of the features.",
+    "ExtraTrees": "trees whose cuts are drawn at random.",
+    "BaggedTrees": "trees on bootstrap samples, each split on all features.",
+    "Boosting": "trees that correct each other, on views of the outputs.",
+    "Rule": "boosted rules that can be read.",
+    "Graph": "a max-margin labelling on one graph over the labels.",
+    "GraphEnsemble": "max-margin labellings on random graphs over the labels, combined.",
+    "Mean": "predicts the training mean of every output, or its frequency; whatever is worse "
+    "has learnt nothing.",
+    "SingleOutput": "scikit-learn's histogram gradient boosting, one model per output.",
+    "Linear": "ridge or logistic regression, one model per output.",
+    "MultiTask": "scikit-learn's multi-task elastic net: linear, one set of features for all "
+    "outputs.",
+    "SVM": "support vector machines with a Gaussian kernel, one per output.",
+    "RandomCombinations": "gradient boosting of random linear combinations of the targets "
+    "(Tsoumakas et al. 2014).",
+    "LabelPowerset": "logistic regression with a class for every label set that was seen.",
+    "ClassifierChain": "logistic regressions, each of which sees the labels before it.",
+    "AdaBoostMH": "boosted trees over pairs of row and label (Schapire and Singer 2000).",
+    "XGBoost": "of the package xgboost, with one tree per output or one for all.",
+    "LightGBM": "of the package lightgbm, one model per output.",
+    "CatBoost": "of the package catboost, one tree for all outputs.",
+    "Boomer": "of the package mlrl-boomer, boosted rules for labels.",
+}
 
 
 def summary(comparison: Comparison) -> list[str]:
@@ -83,7 +111,7 @@ def task_lead(comparison: Comparison, metric: Metric) -> str:
 def _tuning_words(plan: Mapping[str, Any]) -> str:
     """Say how settings were chosen."""
     if plan.get("max_settings") == 1:
-        return "one setting of each method, drawn by lot; ranked by"
+        return "one setting of each method, drawn at random; ranked by"
     tuning = plan.get("tuning", 0.25)
     rows = (
         f"{tuning:.0%} of them held back" if isinstance(tuning, float) else f"{tuning} inner folds"
@@ -100,9 +128,9 @@ def task_summary(comparison: Comparison, metric: Metric) -> str:
         return f"By {plain_name(metric.name)}, no method has a score."
     name = plain_name(metric.name)
     parts = [f"By {name}, {best.method} {place} ({best.score:.3f} ± {best.spread:.3f})."]
-    equals = _not_told_apart(comparison, metric, best.method)
-    if equals is not None:
-        parts.append(equals)
+    sureness = _how_sure(comparison, metric, best.method)
+    if sureness is not None:
+        parts.append(sureness)
     quick = [s for s in board if s.fit_seconds < best.fit_seconds / 5 and _is_close(s, best)]
     if quick:
         fastest = min(quick, key=lambda s: s.fit_seconds)
@@ -118,29 +146,28 @@ def _is_close(standing: Standing, best: Standing) -> bool:
     return bool(np.isfinite(difference) and difference <= 0.05 * max(abs(best.score), 1e-9))
 
 
-def _not_told_apart(comparison: Comparison, metric: Metric, best: str) -> str | None:
-    """Say which methods the tests cannot tell from the best one."""
+def _how_sure(comparison: Comparison, metric: Metric, best: str) -> str | None:
+    """Say from which methods the tests can tell the best one."""
     result = comparison.friedman(metric.name)
-    if result is not None:
-        names = comparison.tested_methods(metric.name)
-        if best not in names:
-            return None
-        own = result.ranks[names.index(best)]
-        alike = [
-            name
-            for name, rank in zip(names, result.ranks)
-            if name != best and rank - own < result.critical_difference
-        ]
-        over = f"over the {result.n_blocks} data sets"
-        if result.iman_davenport_p > _ALPHA:
-            return (
-                f"The differences between methods are not significant {over} (Iman and "
-                f"Davenport's test, p = {result.iman_davenport_p:.2g})."
-            )
-        if not alike:
-            return f"It is significantly better than all others {over} (Nemenyi's test)."
-        return f"Not told apart from it {over} (Nemenyi's test): {', '.join(alike)}."
-    return _within_one(comparison, metric, best)
+    if result is None:
+        return _within_one(comparison, metric, best)
+    names = comparison.tested_methods(metric.name)
+    if best not in names:
+        return None
+    sets = f"{_count(result.n_blocks)} data sets"
+    if result.iman_davenport_p > _ALPHA:
+        which = "the two" if len(names) == 2 else f"these {len(names)} methods"
+        return (
+            f"But {sets} cannot tell {which} apart (Iman and Davenport's test, "
+            f"p = {result.iman_davenport_p:.2g}): take its lead as a hint."
+        )
+    own = result.ranks[names.index(best)]
+    is_worse = {
+        name: rank - own >= result.critical_difference
+        for name, rank in zip(names, result.ranks)
+        if name != best
+    }
+    return _division(is_worse, sets, "Nemenyi's test")
 
 
 def _within_one(comparison: Comparison, metric: Metric, best: str) -> str | None:
@@ -155,13 +182,54 @@ def _within_one(comparison: Comparison, metric: Metric, best: str) -> str | None
     if scores.shape[0] < 3:
         return None
     p_values = pairwise_tests(scores, test="t")[methods.index(best)]
-    alike = [m for m, p in zip(methods, p_values) if m != best and p > _ALPHA]
+    is_worse = {m: bool(p <= _ALPHA) for m, p in zip(methods, p_values) if m != best}
+    return _division(
+        is_worse,
+        f"{_count(scores.shape[0])} folds",
+        "paired t-tests; folds share training rows: take it as a hint",
+    )
+
+
+def _division(is_worse: Mapping[str, bool], evidence: str, test: str) -> str:
+    """Say which methods are worse than the best, and from which it cannot be told."""
+    worse = [name for name, found in is_worse.items() if found]
+    alike = [name for name, found in is_worse.items() if not found]
     if not alike:
-        return (
-            "It is better than all others in paired t-tests over the folds (which share training "
-            "rows: take the p-values as a hint)."
-        )
-    return f"Paired t-tests over the folds do not tell it from {', '.join(alike)}."
+        return f"It is better than all others over {evidence} ({test})."
+    if not worse:
+        return f"But {evidence} cannot tell it from any other method ({test})."
+    return (
+        f"It is better than {_listed(worse)}; {evidence} cannot tell it from {_listed(alike)} "
+        f"({test})."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    """Name a few methods; count those of a long list."""
+    if len(names) > _MOST_NAMED:
+        return f"{len(names)} others" if len(names) < 10 else f"the {len(names)} others"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _count(number: int) -> str:
+    """Write a small number in words."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return words[number] if number < len(words) else str(number)
+
+
+def method_notes(comparison: Comparison) -> list[tuple[str, str]]:
+    """Say in a few words what each method is that took part, where its name does not.
+
+    Returns
+    -------
+    list of (name, note)
+    """
+    return [
+        (method.name, METHOD_NOTES[base])
+        for method in comparison.method_objects
+        if (base := method.configuration()["method"]) in METHOD_NOTES
+        and any(row["method"] == method.name for row in comparison.rows)
+    ]
 
 
 def _share(part: float) -> str:

@@ -45,7 +45,7 @@ class Job:
     limit: float | None = None
 
     def settings(self) -> list[dict[str, Any]]:
-        """Return the settings to choose from, the same in all folds; some drawn by lot if many."""
+        """Return the settings to choose from, the same in all folds; of many, a random draw."""
         found = self.method.settings()
         if self.max_settings is None or len(found) <= self.max_settings:
             return found

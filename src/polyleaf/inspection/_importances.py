@@ -18,8 +18,10 @@ from polyleaf.trees.single_tree import SingleTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_HEIGHT = 9.0
-_ROW_HEIGHT = 0.27
+#: Inches of a row with its number, and of one among many.
+_ROW_HEIGHT, _LOW_ROW_HEIGHT = 0.27, 0.145
+#: Up to this many outputs rows are high, and up to this many all have their name.
+_FEW_OUTPUTS, _MOST_NAMED = 30, 100
 #: Up to this many cells carry their number.
 _MAX_WRITTEN = 400
 
@@ -114,7 +116,8 @@ def plot_output_importances(
     model : tree or forest
         Fitted.
     max_features : int, default=20
-        Most features to show, the most important ones; the rest is summed up in a last column.
+        Most features to show, the most important ones; a last column has the sums of the rest,
+        in grey.
     feature_names, output_names : sequence of str, optional
         Names to use instead of those the model knows.
     ax : matplotlib.axes.Axes, optional
@@ -145,43 +148,74 @@ def plot_output_importances(
         output_names_of(model, output_names),
         feature_names_of(model, feature_names),
     )
-    values, columns = _top_columns(model.output_importances_, features, max_features)
+    table = _Table.of(model.output_importances_, outputs, features, max_features)
     if ax is None:
-        height = min(_MAX_HEIGHT, 1.6 + _ROW_HEIGHT * (len(outputs) + 1))
-        width = 1.6 + 0.09 * max(map(len, outputs)) + 0.42 * len(columns)
-        _, ax = plt.subplots(figsize=(max(width, 4.0), height), layout="constrained")
-    _draw_heatmap(ax, values, outputs, columns)
+        _, ax = plt.subplots(figsize=table.size, layout="constrained")
+    _draw_heatmap(ax, table)
     return ax
 
 
-def _top_columns(
-    importances: NDArray[np.float64], features: list[str], max_features: int
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Sort columns by their mean; sum up those beyond `max_features`."""
-    order = np.argsort(-importances.mean(axis=0), kind="stable")
-    top, rest = order[:max_features], order[max_features:]
-    values, names = importances[:, top], [features[j] for j in top]
-    if rest.size:
-        values = np.column_stack([values, importances[:, rest].sum(axis=1)])
-        names.append(f"{rest.size:,} more")
-    return values, names
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """What is drawn.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_outputs, n_columns)
+        Of the most important features, sorted by their mean.
+    rest : ndarray of shape (n_outputs,) or None
+        The sum of all other features.
+    outputs, columns : list of str
+        Names; the last column is that of the rest, if there is one.
+    """
+
+    values: NDArray[np.float64]
+    rest: NDArray[np.float64] | None
+    outputs: list[str]
+    columns: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        importances: NDArray[np.float64],
+        outputs: list[str],
+        features: list[str],
+        max_features: int,
+    ) -> _Table:
+        """Sort columns by their mean; sum up those beyond `max_features`."""
+        order = np.argsort(-importances.mean(axis=0), kind="stable")
+        top, others = order[:max_features], order[max_features:]
+        names, rest = [features[j] for j in top], None
+        if others.size:
+            rest = importances[:, others].sum(axis=1)
+            names.append(f"{others.size:,} more")
+        return cls(importances[:, top], rest, outputs, names)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure, in inches: all names of up to 100 outputs fit."""
+        n_outputs = len(self.outputs)
+        few, many = min(n_outputs, _FEW_OUTPUTS), min(n_outputs, _MOST_NAMED)
+        rows = max(_ROW_HEIGHT * few, _LOW_ROW_HEIGHT * many)
+        width = 1.6 + 0.09 * max(map(len, self.outputs)) + 0.42 * len(self.columns)
+        return max(width, 4.0), 1.6 + _ROW_HEIGHT + rows
 
 
-def _draw_heatmap(
-    ax: Axes, values: NDArray[np.float64], outputs: list[str], columns: list[str]
-) -> None:
-    n_outputs, n_columns = values.shape
+def _draw_heatmap(ax: Axes, table: _Table) -> None:
+    values, outputs, n_columns = table.values, table.outputs, len(table.columns)
+    n_outputs, n_features = values.shape
     gap = max(0.25, 0.01 * n_outputs)
     head = max(1.0, 0.03 * n_outputs)  # the row of means stays visible above many outputs
-    edges = np.arange(n_columns + 1) - 0.5
+    edges = np.arange(n_features + 1) - 0.5
+    # The sum of the rest has no colour: it would leave none for single features.
     style: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": max(float(values.max()), 1e-9)}
     mean = values.mean(axis=0)
     ax.pcolormesh(edges, [-gap - head, -gap], mean[None, :], **style)
     mesh = ax.pcolormesh(edges, np.arange(n_outputs + 1.0), values, **style)
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_outputs, -gap - head))
-    ax.set_xticks(range(n_columns), columns, rotation=90, parse_math=False)
+    ax.set_xticks(range(n_columns), table.columns, rotation=90, parse_math=False)
     ax.xaxis.tick_top()
-    step = -(-n_outputs // 30)
+    step = -(-n_outputs // _MOST_NAMED)
     shown = list(range(0, n_outputs, step))
     ax.set_yticks(
         [-gap - head / 2, *(j + 0.5 for j in shown)],
@@ -189,12 +223,22 @@ def _draw_heatmap(
         parse_math=False,
     )
     ax.tick_params(length=0, labelsize=8)
+    if n_outputs > _FEW_OUTPUTS:
+        ax.tick_params(axis="y", labelsize=6.5)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    if values.size <= _MAX_WRITTEN and n_outputs <= 30:
-        _write_numbers(ax, mean, -gap - head / 2, style["vmax"])
-        for j, row in enumerate(values):
-            _write_numbers(ax, row, j + 0.5, style["vmax"])
+    middles = [-gap - head / 2, *(np.arange(n_outputs) + 0.5)]
+    if values.size <= _MAX_WRITTEN and n_outputs <= _FEW_OUTPUTS:
+        for row, y in zip([mean, *values], middles):
+            _write_numbers(ax, row, float(y), style["vmax"])
+    if table.rest is not None:
+        sums = [table.rest.mean(), *table.rest]
+        size = 6.5 if n_outputs <= _FEW_OUTPUTS else 5.5
+        for y, number in zip(middles[: _MOST_NAMED + 1], sums):
+            ax.text(
+                n_features, float(y), f"{number:.2f}".lstrip("0"), ha="center", va="center",
+                fontsize=size, color="#777777", style="italic",
+            )  # fmt: skip
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, pad=0.02, aspect=25)
     bar.set_label("share of the output's explained variance", size=8)
     bar.ax.tick_params(labelsize=8)

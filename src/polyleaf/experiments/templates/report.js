@@ -23,7 +23,7 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
     table.tBodies[0].append(...rows);
   };
   heads.forEach((head, column) => {
-    head.querySelector("button").addEventListener("click", () => sort(head, column));
+    head.addEventListener("click", () => sort(head, column));
   });
 }
 for (const input of document.querySelectorAll("input[data-filter]")) {
