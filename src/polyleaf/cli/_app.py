@@ -74,9 +74,10 @@ def fit(
     dataset = read_data([data], targets, n_targets, xml, exclude, max_bytes)[0]
     if report is not None and method is not None:
         raise ValueError("--method and --from exclude each other: the folder names the method.")
+    best: dict[str, Any] = {}
     chosen: dict[str, Any] = {}
     if report is None:
-        cls, best = _estimator_class(method or "RandomForest", dataset.Y), {}
+        cls = _estimator_class(method or "RandomForest", dataset.Y)
     else:
         cls, best, chosen = read_best(report, dataset.name)
     given = best | parse_settings(settings or [], cls)
