@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp -type f)
+SOURCES := CMakeLists.txt pyproject.toml src/polyleaf/_version.py $(shell find cpp -type f)
 
-.PHONY: demo test lint docs bench sanitize build stubs plan-tables clean
+.PHONY: demo test lint docs bench sanitize build stubs plan-tables wheel test-wheels cross clean
 .DEFAULT_GOAL := build
 
 $(VENV)/.base: pyproject.toml
@@ -25,8 +25,17 @@ $(VENV)/.built: $(VENV)/.base $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.built
-	$(PIP) install --editable '.[bench,plot]' --no-build-isolation
+# Rivals release for newer Pythons first: benchmarks have an environment of 3.12, or of PYTHON if
+# there is none. BENCH_PYTHON=... chooses another.
+BENCH_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12*/bin/python3.12) \
+	$(wildcard /usr/local/bin/python3.12 /usr/bin/python3.12) $(PYTHON))
+BENCH := .venv312
+$(BENCH)/.bench: $(SOURCES)
+	$(BENCH_PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade "pip>=25.1"
+	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --group build --group test
+	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation \
+		--editable '.[bench,plot]'
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.built
@@ -55,11 +64,22 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint
 docs: $(VENV)/.built $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.bench $(VENV)/.test
-	$(BIN)/python -m benchmarks.versus
+bench: $(BENCH)/.bench
+	$(BENCH)/bin/python -m benchmarks.versus
 
 sanitize: $(VENV)/.built $(VENV)/.test
 	bash tools/sanitize.sh $(BIN)/python
 
+# The sdist and the wheels, for the interpreters that tools/wheels.py finds (PYTHONS names more).
+wheel: $(VENV)/.wheels
+	$(BIN)/python tools/wheels.py build
+
+test-wheels:
+	$(PYTHON) tools/wheels.py test
+
+# The core for another processor, with Debian's g++-aarch64-linux-gnu (and qemu-user to run it).
+cross: $(VENV)/.base
+	bash tools/cross_build.sh $(BIN)
+
 clean:
-	rm -rf build $(VENV) docs/_build
+	rm -rf build dist $(VENV) $(BENCH) docs/_build

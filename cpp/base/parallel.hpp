@@ -4,7 +4,11 @@
 #ifdef __linux__
 #include <sched.h>
 #endif
+#ifdef _WIN32
+#include <process.h>
+#else
 #include <unistd.h>
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -50,6 +54,14 @@ class Interrupt {
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
     std::atomic<bool> stop_{false};
 };
+
+inline int process_id() {
+#ifdef _WIN32
+    return _getpid();
+#else
+    return getpid();
+#endif
+}
 
 inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -143,7 +155,7 @@ class WorkerPool {
     static WorkerPool& of_process() {
         static std::atomic<WorkerPool*> known{nullptr};
         WorkerPool* pool = known.load();
-        if (pool && pool->process_ == getpid()) return *pool;
+        if (pool && pool->process_ == process_id()) return *pool;
         WorkerPool* const fresh = new WorkerPool;
         if (known.compare_exchange_strong(pool, fresh)) return *fresh;
         delete fresh;  // another thread was quicker
@@ -167,7 +179,7 @@ class WorkerPool {
     }
 
   private:
-    const pid_t process_ = getpid();
+    const int process_ = process_id();
     std::mutex mutex_;
     std::vector<Worker*> idle_;
     size_t n_workers_ = 0;

@@ -22,24 +22,24 @@ inline bool is_any(long8 mask) { return _mm512_movepi64_mask((__m512i)mask) != 0
 
 // Numbers of two vectors: those at even or odd places in turns, ...
 inline double8 evens_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{0, 8, 2, 10, 4, 12, 6, 14});
+    return __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
 }
 inline double8 odds_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{1, 9, 3, 11, 5, 13, 7, 15});
+    return __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
 }
 // ... the first or second pairs of each half in turns, ...
 inline double8 pairs_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{0, 1, 8, 9, 4, 5, 12, 13});
+    return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
 }
 inline double8 other_pairs_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{2, 3, 10, 11, 6, 7, 14, 15});
+    return __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 // ... and the first or second halves.
 inline double8 lows_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{0, 1, 2, 3, 8, 9, 10, 11});
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
 }
 inline double8 highs_of(double8 a, double8 b) {
-    return __builtin_shuffle(a, b, long8{4, 5, 6, 7, 12, 13, 14, 15});
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
 #else
@@ -110,20 +110,20 @@ inline double8 choose(Mask8 mask, double8 yes, double8 no) {
 }
 
 inline double8 evens_of(double8 a, double8 b) {
-    const long4 at = {0, 4, 2, 6};
-    return {__builtin_shuffle(a.low, b.low, at), __builtin_shuffle(a.high, b.high, at)};
+    return {__builtin_shufflevector(a.low, b.low, 0, 4, 2, 6),
+            __builtin_shufflevector(a.high, b.high, 0, 4, 2, 6)};
 }
 inline double8 odds_of(double8 a, double8 b) {
-    const long4 at = {1, 5, 3, 7};
-    return {__builtin_shuffle(a.low, b.low, at), __builtin_shuffle(a.high, b.high, at)};
+    return {__builtin_shufflevector(a.low, b.low, 1, 5, 3, 7),
+            __builtin_shufflevector(a.high, b.high, 1, 5, 3, 7)};
 }
 inline double8 pairs_of(double8 a, double8 b) {
-    const long4 at = {0, 1, 4, 5};
-    return {__builtin_shuffle(a.low, b.low, at), __builtin_shuffle(a.high, b.high, at)};
+    return {__builtin_shufflevector(a.low, b.low, 0, 1, 4, 5),
+            __builtin_shufflevector(a.high, b.high, 0, 1, 4, 5)};
 }
 inline double8 other_pairs_of(double8 a, double8 b) {
-    const long4 at = {2, 3, 6, 7};
-    return {__builtin_shuffle(a.low, b.low, at), __builtin_shuffle(a.high, b.high, at)};
+    return {__builtin_shufflevector(a.low, b.low, 2, 3, 6, 7),
+            __builtin_shufflevector(a.high, b.high, 2, 3, 6, 7)};
 }
 inline double8 lows_of(double8 a, double8 b) { return {a.low, b.low}; }
 inline double8 highs_of(double8 a, double8 b) { return {a.high, b.high}; }

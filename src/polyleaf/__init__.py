@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from polyleaf import decoding, graphs, losses, metrics, projections
+from polyleaf._version import __version__ as __version__
 from polyleaf.boosting import BoostingClassifier, BoostingRegressor
 from polyleaf.data import BinnedData
 from polyleaf.files.saving import load, save
@@ -54,8 +55,6 @@ __all__ = [
     "projections",
     "save",
 ]
-
-__version__ = "0.1.0.dev0"
 
 #: Imported when they are first asked for, so that importing polyleaf is quick.
 _LATER = {

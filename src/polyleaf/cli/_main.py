@@ -6,9 +6,9 @@ import os
 import sys
 import traceback
 import warnings
-from importlib.metadata import version
 from typing import Any, NoReturn
 
+from polyleaf._version import __version__
 from polyleaf.checks.optional import require
 
 #: The exit code of a mistake in the call or in the data.
@@ -46,7 +46,7 @@ def main() -> None:
 
 def say_version() -> None:
     """Print the installed version."""
-    print(f"polyleaf {version('polyleaf')}")
+    print(f"polyleaf {__version__}")
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -11,7 +11,14 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from polyleaf.data.columns import is_missing
-from polyleaf.data.tables import duplicated_names, is_frame, is_series, one_dimensional, read_array
+from polyleaf.data.tables import (
+    TAG_LISTS,
+    duplicated_names,
+    is_frame,
+    is_series,
+    one_dimensional,
+    read_array,
+)
 
 _LABEL_TYPES = (str, bool, np.bool_, int, np.integer, float, np.floating)
 
@@ -170,6 +177,11 @@ def _check_objects(values: NDArray[Any], where: str) -> None:
 def _unusable_label(value: object, where: str) -> Exception:
     if isinstance(value, complex | np.complexfloating):
         return ValueError(f"Complex data not supported: {where} holds {value!r}.")
+    if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        return TypeError(
+            f"Unknown label type: {where} holds {value!r:.60} of type {type(value).__name__!r}, "
+            f"but class labels must be strings, bools or numbers.{TAG_LISTS}"
+        )
     return TypeError(
         f"Unknown label type: {where} holds {value!r} of type {type(value).__name__!r}, but class "
         "labels must be strings, bools or numbers. Convert them, e.g. with str()."

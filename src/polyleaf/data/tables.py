@@ -102,6 +102,13 @@ def read_table(data: Any, data_name: str = "X") -> Table:
     return DenseTable(array)
 
 
+#: What to do with lists of tags, for the end of a message.
+TAG_LISTS = (
+    " If y lists the tags of each row, make it a label matrix: "
+    "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
+)
+
+
 def read_array(data: Any, data_name: str) -> NDArray[Any]:
     """Convert an array-like to an array without turning its numbers into strings.
 
@@ -118,7 +125,7 @@ def read_array(data: Any, data_name: str) -> NDArray[Any]:
     except ValueError as error:
         raise ValueError(
             f"{data_name} could not be read as an array: {str(error).rstrip('.')}. Give every row "
-            "the same number of values."
+            f"the same number of values.{TAG_LISTS if data_name == 'y' else ''}"
         ) from error
     if array.dtype.kind == "c":
         raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.spelling import nearest_names
 from polyleaf.datasets._arff_rows import read_rows
 from polyleaf.datasets._encoders import (
     Encoder,
@@ -116,9 +117,10 @@ class ArffTable:
             idx = by_name.get(target) if isinstance(target, str) else int(target)
             if idx is None or not -len(by_name) <= idx < len(by_name):
                 known = ", ".join(map(repr, list(by_name)[-5:]))
+                near = nearest_names([target], list(by_name)) if isinstance(target, str) else ""
                 raise ValueError(
                     f"targets must be attribute names of {self.path} (such as {known}) or "
-                    f"indices below {len(by_name)}; got {target!r}."
+                    f"indices below {len(by_name)}; got {target!r}{near}."
                 )
             found.append(idx % len(by_name))
         if len(set(found)) != len(found):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polyleaf.checks.optional import require
+from polyleaf.checks.spelling import nearest_names
 from polyleaf.datasets._dataset import Dataset, NumberedNames
 from polyleaf.datasets._files import (
     MAX_BYTES,
@@ -220,8 +221,9 @@ def _known_columns(
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(map(repr, frame.columns[:10]))
+            near = nearest_names([column], [str(name) for name in frame.columns])
             raise ValueError(
-                f"{parameter} must be columns of {path} (such as {known}); got {column!r}."
+                f"{parameter} must be columns of {path} (such as {known}); got {column!r}{near}."
             )
     return list(columns)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyleaf.checks.optional import require
+from polyleaf.checks.spelling import nearest_names
 from polyleaf.datasets._dataset import Dataset
 from polyleaf.datasets._files import (
     MAX_BYTES,
@@ -216,6 +217,7 @@ def _check_columns(frame: pd.DataFrame, wanted: list[str], path: FilePath) -> No
         more = ", ..." if frame.shape[1] > 12 else ""
         only = str(frame.columns[0]) if frame.shape[1] == 1 else ""
         hint = next((f"; is its separator {mark!r}?" for mark in ";\t|," if mark in only), "")
+        hint += nearest_names(missing, [str(name) for name in frame.columns])
         raise DataFormatError(
             f"expected the columns {missing}, but the file has {shown}{more}{hint}", path=path
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.metadata import version
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS, LazyClasses
+from polyleaf._version import __version__
 from polyleaf.files.storage import ModelFileError, read_model, write_model
 
 _NAMES = ", ".join([*ESTIMATORS, *META_ESTIMATORS])
@@ -46,7 +46,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(model)
     arrays, metadata = model._to_file()
-    write_model(path, arrays, metadata | {"polyleaf": version("polyleaf")})
+    write_model(path, arrays, metadata | {"polyleaf": __version__})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         if _is_newer(written_by):
             raise ModelFileError(
                 f"{where} was written by polyleaf {written_by}, which is newer than this release "
-                f"({version('polyleaf')}), and holds what this release does not know: {error} "
+                f"({__version__}), and holds what this release does not know: {error} "
                 "Install a newer release."
             ) from error
         raise ModelFileError(f"{where} is damaged: {error}") from error
@@ -107,6 +107,6 @@ def _is_newer(written_by: str) -> bool:
     """Tell whether a version is newer than this release, by its numbers."""
     theirs, ours = (
         [int(number) for number in re.findall(r"\d{1,9}", release)[:3]]
-        for release in (written_by, version("polyleaf"))
+        for release in (written_by, __version__)
     )
     return theirs > ours
