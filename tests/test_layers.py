@@ -23,8 +23,8 @@ LAYERS = (
 GROWN_FROM_TREES = {"forests", "boosting"}
 #: Anyone above `files` may import these; they import nobody but the ground.
 LEAVES = {"metrics", "decoding", "datasets"}
-#: Under everything: checks, and the table of estimators by name.
-GROUND = {"checks", "_registry"}
+#: Under everything: checks, the table of estimators by name, and the version.
+GROUND = {"checks", "_registry", "_version"}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 

@@ -34,6 +34,8 @@ JSON and of every array's name, type, shape and bytes; and the JSON, an object w
 | `parameters` | every parameter of the constructor; parts such as losses by name and parameters |
 | `features` | number, names and categories of the columns of X |
 | `targets` | kind, number, names and classes of the outputs |
+| `card` | when it was fitted, shape of its data, versions, scores; older files lack it |
+| `steps` | of a `Pipeline`: name and kind of each step; the JSON of those of polyleaf |
 | others | facts of the family, such as the seed of a forest or the loss of boosting |
 
 A file holds all parameters that its release knew. A parameter that a later release adds says which

@@ -7,7 +7,7 @@ from polyleaf import decoding, graphs, losses, metrics, projections
 from polyleaf._version import __version__ as __version__
 from polyleaf.boosting import BoostingClassifier, BoostingRegressor
 from polyleaf.data import BinnedData
-from polyleaf.files.saving import load, save
+from polyleaf.files.saving import load, read_card, save
 from polyleaf.forests import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
@@ -53,6 +53,7 @@ __all__ = [
     "losses",
     "metrics",
     "projections",
+    "read_card",
     "save",
 ]
 

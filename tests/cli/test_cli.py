@@ -19,22 +19,6 @@ PLANTS = "rain,soil,yield,height\n" + "".join(
 )
 
 
-@pytest.fixture
-def polyleaf(monkeypatch, capsys):
-    """Return a function that runs a command and returns what it printed."""
-
-    def run(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["polyleaf", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        printed, told = capsys.readouterr()
-        assert (end.value.code or 0) == code, printed + told
-        return printed if code == 0 else told
-
-    return run
-
-
 def test_the_version_needs_no_optional_package(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.setattr(sys, "argv", ["polyleaf", "--version"])
@@ -90,8 +74,8 @@ def test_columns_are_found_by_name_in_any_order(polyleaf, table, tmp_path):
     other.write_text("id,soil,rain\n7,clay,3\n8,sand,16\n")
     short.write_text("soil\nclay\n")
     for path in (one, other):
-        polyleaf("predict", model, path, "--out", path.with_suffix(".out"))
-    assert one.with_suffix(".out").read_text() == other.with_suffix(".out").read_text()
+        polyleaf("predict", model, path, "--out", path.with_suffix(".tsv"))
+    assert one.with_suffix(".tsv").read_text() == other.with_suffix(".tsv").read_text()
     told = polyleaf("predict", model, short, "--out", tmp_path / "x.csv", code=2)
     assert "it lacks 'rain'" in told
     assert (

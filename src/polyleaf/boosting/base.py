@@ -44,7 +44,7 @@ from polyleaf.boosting.validation import (
 )
 from polyleaf.boosting.weak_models import ModelBooster
 from polyleaf.estimator.base import Estimator
-from polyleaf.estimator.running import progress_bar
+from polyleaf.estimator.running import current_steps, progress_bar
 from polyleaf.trees.growing import TreeSettings, tree_settings
 from polyleaf.trees.moments import channel_moments
 from polyleaf.trees.structure import apply_trees
@@ -255,7 +255,7 @@ class Boosting(Estimator):
         else:
             n_old, model, per_stage = old.n_rounds, old.model, old.trees_per_stage
         bar: Any = nullcontext()
-        if self.verbose:
+        if self.verbose or current_steps():
             bar = progress_bar(type(self).__name__, n_rounds - n_old, self.verbose)
         with bar as loop.advance:
             return loop.run(n_rounds, model, per_stage)

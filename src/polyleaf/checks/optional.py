@@ -6,7 +6,11 @@ import importlib
 from types import ModuleType
 
 #: Modules whose package has another name on the package index.
-_PACKAGES = {"scikit_posthocs": "scikit-posthocs", "matplotlib.pyplot": "matplotlib"}
+_PACKAGES = {
+    "scikit_posthocs": "scikit-posthocs",
+    "matplotlib.pyplot": "matplotlib",
+    "skops.io": "skops",
+}
 
 
 def require(module: str, purpose: str) -> ModuleType:

@@ -57,8 +57,8 @@ def nearest_names(wanted: Sequence[str], known: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> nearest_names(["yeild", "hight"], ["rain", "Yield", "height"])
-    "; the nearest are 'Yield' for 'yeild', 'height' for 'hight'"
+    >>> nearest_names(["yields", "hieght"], ["rain", "Yield", "height"])
+    "; the nearest are 'Yield' for 'yields', 'height' for 'hieght'"
     >>> nearest_names(["label"], ["rain"])
     ''
     """

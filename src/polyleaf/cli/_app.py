@@ -12,11 +12,13 @@ from polyleaf import datasets
 from polyleaf._registry import ESTIMATORS
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
+from polyleaf.cli._inspect import inspect
 from polyleaf.cli._main import say_version
-from polyleaf.cli._models import data_for, evaluation, features_for, write_predictions
+from polyleaf.cli._models import data_for, evaluation, features_for, predictions
 from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, show_json, show_table
 from polyleaf.cli._values import parse_settings
+from polyleaf.cli._write import writer_for
 from polyleaf.datasets._files import MAX_BYTES
 from polyleaf.experiments._best import fit_named, read_best
 from polyleaf.files.saving import load, save
@@ -99,7 +101,9 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
     data: Annotated[str, typer.Argument(help="A file with the features; outputs are left out.")],
-    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    out: Annotated[
+        Path, typer.Option(help="The file to write: .csv, .tsv, .parquet, .arrow or .jsonl.")
+    ],
     proba: Annotated[bool, typer.Option(help="Probabilities of labels, not label sets.")] = False,
     targets: Targets = None,
     n_targets: NTargets = None,
@@ -108,7 +112,8 @@ def predict(
     max_bytes: MaxBytes = MAX_BYTES,
     as_json: Json = False,
 ) -> None:
-    """Predict, and write a CSV file with a column per output."""
+    """Predict, and write a table with a column per output, in the format of its ending."""
+    write = writer_for(out)
     fitted = load(model)
     X = features_for(
         fitted,
@@ -119,7 +124,9 @@ def predict(
         exclude=exclude,
         max_bytes=max_bytes,
     )
-    n_rows, n_columns = write_predictions(out, fitted, X, proba=proba)
+    names, rows = predictions(fitted, X, proba=proba)
+    write(out, names, rows)
+    n_rows, n_columns = rows.shape
     if as_json:
         show_json({"predictions": str(out), "rows": n_rows, "columns": n_columns})
     else:
@@ -167,37 +174,7 @@ def evaluate(
         show_table("Each output", ["output", *found.per_output], rows)
 
 
-@app.command()
-def inspect(
-    model: Annotated[Path, typer.Argument(help="A model file of `polyleaf fit`.")],
-    top: Annotated[int, typer.Option(help="How many features are shown.")] = 10,
-    as_json: Json = False,
-) -> None:
-    """Show what a model file holds, and which features matter."""
-    fitted = load(model)
-    names = getattr(fitted, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(fitted.n_features_in_)] if names is None else names
-    importances = np.asarray(getattr(fitted, "feature_importances_", []))
-    order = np.argsort(-importances, kind="stable")[:top]
-    facts = {
-        "estimator": type(fitted).__name__,
-        "features": int(fitted.n_features_in_),
-        "outputs": [str(name) for name in fitted.output_names_],
-        "parameters": fitted.get_params(deep=False),
-        "importances": {str(names[j]): float(importances[j]) for j in order},
-    }
-    if as_json:
-        show_json(facts)
-        return
-    outputs = facts["outputs"]
-    shown = ", ".join(outputs[:8]) + (", ..." if len(outputs) > 8 else "")
-    console.print(f"{facts['estimator']}: {facts['features']} features, {len(outputs)} outputs "
-                  f"({shown})")  # fmt: skip
-    show_table("Parameters", ["parameter", "value"], list(facts["parameters"].items()))
-    if importances.size:
-        show_table("What matters", ["feature", "importance"], list(facts["importances"].items()))
-    else:
-        console.print("This kind of model does not say which features matter.")
+app.command()(inspect)
 
 
 @app.command("datasets")

@@ -47,7 +47,7 @@ def compare(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file with methods of your own: [name] with method = 'Boosting' and its "
+            help="A TOML file with methods of your own: \\[name] with method = 'Boosting' and its "
             "parameters; a list is tuned."
         ),
     ] = None,

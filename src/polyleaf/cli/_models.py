@@ -1,15 +1,15 @@
-"""What the commands do with a fitted model: read data for it, judge it, write predictions."""
+"""What the commands do with a fitted model: read data for it, judge it, predict."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyleaf import datasets
 from polyleaf.cli._data import read_data
+from polyleaf.cli._inspect import last_step
 from polyleaf.datasets import Dataset
 from polyleaf.datasets._files import TABLES, format_suffix
 from polyleaf.estimator.label_scores import label_scores
@@ -28,14 +28,14 @@ def data_for(fitted: Any, name: str, **options: Any) -> Dataset:
     except ValueError as error:
         if is_told or not str(error).startswith("Nothing says"):
             raise
-    names = ",".join(map(str, fitted.output_names_))
+    names = ",".join(map(str, last_step(fitted).output_names_))
     return read_data([name], **(options | {"targets": names}))[0]
 
 
 def features_for(fitted: Any, name: str, **options: Any) -> Any:
     """Read features for a model; columns that are outputs of the model are left out."""
     if format_suffix(name) in TABLES and options["targets"] is None:
-        left_out = [*fitted.output_names_, *(options["exclude"] or "").split(",")]
+        left_out = [*last_step(fitted).output_names_, *(options["exclude"] or "").split(",")]
         X = datasets.read_features(
             name, exclude=left_out, as_frame=True, max_bytes=options["max_bytes"]
         )
@@ -76,15 +76,18 @@ def evaluation(
 
 def _in_order(fitted: Any, dataset: Dataset) -> Any:
     """Return Y with the outputs of a model, in its order, where they have the same names."""
-    found, wanted = list(map(str, dataset.output_names)), list(map(str, fitted.output_names_))
+    found, wanted = (
+        list(map(str, dataset.output_names)),
+        list(map(str, last_step(fitted).output_names_)),
+    )
     if found == wanted or set(found) != set(wanted):
         return dataset.Y
     return dataset.Y[:, [found.index(name) for name in wanted]]
 
 
-def write_predictions(path: Path, fitted: Any, X: Any, *, proba: bool) -> tuple[int, int]:
-    """Write a CSV file with a column per output, or per class of each; return rows and columns."""
-    names = [str(name) for name in fitted.output_names_]
+def predictions(fitted: Any, X: Any, *, proba: bool) -> tuple[list[str], NDArray[Any]]:
+    """Predict; give the names of the columns, one per output or per class of each, and rows."""
+    names = [str(name) for name in last_step(fitted).output_names_]
     if not proba:
         rows = fitted.predict(X)
     elif not hasattr(fitted, "classes_"):
@@ -94,12 +97,7 @@ def write_predictions(path: Path, fitted: Any, X: Any, *, proba: bool) -> tuple[
     else:
         rows = label_scores(fitted, X, len(names))
     rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-    rows = rows.reshape(rows.shape[0], -1)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_text(value) for value in row] for row in rows)
-    return rows.shape[0], rows.shape[1]
+    return names, rows.reshape(rows.shape[0], -1)
 
 
 def _class_probabilities(fitted: Any, names: list[str], X: Any) -> tuple[list[str], Any]:
@@ -108,7 +106,3 @@ def _class_probabilities(fitted: Any, names: list[str], X: Any) -> tuple[list[st
         chances, classes = [chances], [classes]
     columns = [f"{name}={c}" for name, found in zip(names, classes) for c in found]
     return columns, np.hstack(chances)
-
-
-def _text(value: Any) -> Any:
-    return f"{value:.10g}" if isinstance(value, (float, np.floating)) else value

@@ -8,6 +8,7 @@ was. Public attributes are read off that value.
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -25,6 +26,7 @@ from polyleaf.estimator.parameters import (
     parameters_from_json,
     parameters_to_json,
 )
+from polyleaf.estimator.running import CallbackSupportMixin, followed, with_callbacks
 
 if TYPE_CHECKING:
     from polyleaf.data import EncodedX
@@ -61,7 +63,7 @@ class Fitted(Protocol):
         """Rebuild and check what `to_file` gave, for an estimator with the stored parameters."""
 
 
-class Estimator(BaseEstimator):
+class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators."""
 
     #: What each parameter of the constructor may be, means, and how files hold it.
@@ -73,6 +75,10 @@ class Estimator(BaseEstimator):
     _unobserved: ClassVar[str | None] = None
     #: What the last fit has learnt; absent before the first.
     _fitted: Any
+    #: When that ended, in seconds since 1970, and the number of rows: for the card of its file.
+    _fit_facts: tuple[float, int]
+    #: The card of the file that the model was loaded from.
+    _card: dict[str, Any] | None
 
     def _keep_parameters(self, given: dict[str, Any]) -> None:
         """Keep what a constructor was given, as it is: `given` are its locals."""
@@ -114,11 +120,17 @@ class Estimator(BaseEstimator):
         """
         return self._fit(X, y, sample_weight, output_names)
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **given: Any) -> Self:
         """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)
-        data = self._read(X, y, sample_weight, output_names)
-        self._fitted = self._train(data, **given)
+        with followed(self, X, y) as tell_end:
+            data = self._read(X, y, sample_weight, output_names)
+            fitted = self._train(data, **given)
+            tell_end(fitted)
+        self._fitted = fitted
+        self._fit_facts = time.time(), data.targets.n_rows
+        self._card = None
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> Any:

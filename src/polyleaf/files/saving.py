@@ -6,26 +6,34 @@ import os
 import re
 from typing import Any
 
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS, LazyClasses
 from polyleaf._version import __version__
+from polyleaf.files.card import card_of, check_card, with_scores
+from polyleaf.files.pipelines import pipeline_from_file, pipeline_to_file
 from polyleaf.files.storage import ModelFileError, read_model, write_model
 
 _NAMES = ", ".join([*ESTIMATORS, *META_ESTIMATORS])
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, scores: Any = None) -> None:
     """Write a fitted estimator to a file, whole or not at all.
 
-    The file holds the parameters, too. A `random_state` that is no integer is stored as None.
+    The file holds the parameters, too, and a model card that :func:`read_card` gives. A
+    `random_state` that is no integer is stored as None.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of polyleaf, or a fitted `TunedDecoder` around one.
+        A fitted estimator of polyleaf, a fitted `TunedDecoder` around one, or a scikit-learn
+        `Pipeline` whose other steps are scikit-learn's (which needs skops).
     path : path-like
         An existing file is replaced.
+    scores : mapping of str to float, or Evaluation, optional
+        How good the model is, for the card: what `polyleaf.evaluate` gave, or your own numbers.
+        Without it, scores of a loaded model are kept.
 
     Examples
     --------
@@ -39,13 +47,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     array([1., 3.])
     """
     name = type(model).__name__
-    if _known(name).get(name) is not type(model):
+    if type(model) is Pipeline:
+        arrays, metadata = pipeline_to_file(model)
+    elif _known(name).get(name) is type(model):
+        check_is_fitted(model)
+        arrays, metadata = model._to_file()
+    else:
         raise TypeError(
-            f"save takes a fitted estimator of polyleaf ({_NAMES}); got {name}. Use joblib.dump, "
-            "whose files run code when they are loaded."
+            f"save takes a fitted estimator of polyleaf ({_NAMES}), or a Pipeline with one; got "
+            f"{name}. Use joblib.dump, whose files run code when they are loaded."
         )
-    check_is_fitted(model)
-    arrays, metadata = model._to_file()
+    card = with_scores(_card_of(model), scores)
+    if card is not None:
+        metadata = metadata | {"card": card}
     write_model(path, arrays, metadata | {"polyleaf": __version__})
 
 
@@ -83,11 +97,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     # Nothing but what is listed is ever constructed.
     name = str(metadata.get("estimator"))
     try:
-        if name not in _known(name):
+        card = check_card(metadata.get("card"))
+        if name == "Pipeline":
+            model: Any = pipeline_from_file(arrays, metadata)
+        elif name in _known(name):
+            model = _known(name)[name]._from_file(arrays, metadata)
+        else:
             raise ValueError(
                 f"it holds a {metadata.get('estimator')!r:.60}; this release knows {_NAMES}."
             )
-        return _known(name)[name]._from_file(arrays, metadata)
+        if card is not None:
+            model._card = card
+        return model
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         written_by = str(metadata.get("polyleaf"))[:40]
         if _is_newer(written_by):
@@ -97,6 +118,56 @@ def load(path: str | os.PathLike[str]) -> Any:
                 "Install a newer release."
             ) from error
         raise ModelFileError(f"{where} is damaged: {error}") from error
+
+
+def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the model card of a file, without building the model.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    dict
+        "estimator" and "parameters"; "fitted", the time of the fit; "rows", "features" and
+        "outputs", the shape of its data; "versions" of the libraries; and "scores", if `save`
+        was given some. Files of releases before there were cards have only the first two.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, of another kind or of a newer version. A ValueError.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, polyleaf
+    >>> tree = polyleaf.TreeRegressor(max_depth=2).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tree.polyleaf"
+    ...     polyleaf.save(tree, path, scores={"r2": 0.9})
+    ...     card = polyleaf.read_card(path)
+    >>> card["estimator"], card["rows"], card["scores"], card["parameters"]["max_depth"]
+    ('TreeRegressor', 3, {'r2': 0.9}, 2)
+    """
+    _, metadata = read_model(path)
+    try:
+        name, own = metadata["estimator"], metadata
+        if name == "Pipeline":  # its parameters are those of its last step of polyleaf
+            contents = [step["content"] for step in metadata["steps"] if "content" in step]
+            own = contents[-1]
+            name = f"Pipeline with {own['estimator']}"
+        known = {"estimator": name, "parameters": own["parameters"]}
+        return known | (check_card(metadata.get("card")) or {})
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ModelFileError(f"{os.fspath(path)!r} is damaged: {error}") from error
+
+
+def _card_of(model: Any) -> dict[str, Any] | None:
+    if type(model) is Pipeline and not hasattr(model, "_card"):
+        cards = [card_of(step) for _, step in model.steps]
+        return next((card for card in reversed(cards) if card is not None), None)
+    return card_of(model)
 
 
 def _known(name: str) -> LazyClasses:

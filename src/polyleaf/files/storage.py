@@ -1,7 +1,7 @@
 """The file format of models: arrays in safetensors, everything else as JSON in its header.
 
 The header has one entry, "polyleaf", with the version of the format, a digest and the JSON, put
-apart by blanks. The same model always makes the same file.
+apart by blanks. The same content always makes the same file.
 
 Reading never runs code. A digest over the arrays and the JSON finds truncation and bit flips;
 what a hostile writer with a fitting digest could do is caught by the checks of whoever rebuilds

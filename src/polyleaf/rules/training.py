@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.estimator.parameters import count, feature_count
-from polyleaf.estimator.running import progress_bar
+from polyleaf.estimator.running import current_steps, progress_bar
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.learner import RuleLearner, RuleSettings
 from polyleaf.rules.model import RuleSet, finish_rules
@@ -53,7 +53,8 @@ def train_rules(
     with progress_bar(name, settings.n_rules, verbose) as advance:
         held_out = _hold_out(estimator, data, rng)
         learner = _learner(estimator, data, loss, values, settings, held_out)
-        rules = learner.learn(data.encoded.shape[1], rng, advance, bool(verbose))
+        is_watched = bool(verbose or current_steps())
+        rules = learner.learn(data.encoded.shape[1], rng, advance, is_watched)
     return finish_rules(rules, data.features, values, size), np.array(learner.losses)
 
 
