@@ -201,6 +201,9 @@ def test_polars_and_arrow_categoricals_are_sorted_and_keep_their_nulls():
 def test_interval_categories_are_known_by_their_text():
     X = pd.DataFrame({"c": pd.cut([1.0, NAN, 9.0], [0, 5, 10])})
     schema, encoded = fit(X)
+    assert schema.levels[0].tolist() == ["(0, 5]", "(5, 10]"]  # intervals of cut are ordered
+    assert_array_equal(encoded[:, 0], [0, NAN, 1])
+    schema, encoded = fit(X, ["c"])
     assert schema.categories[0].tolist() == ["(0, 5]", "(5, 10]"]
     assert_array_equal(encoded[:, 0], [0, NAN, 1])
 

@@ -101,6 +101,27 @@ def test_sentences_hold_for_the_rows_that_rules_cover():
         assert thresholds.size > 5
 
 
+def test_numbers_are_printed_shortest_however_many_digits_are_asked_for():
+    model = RuleRegressor(n_rules=2, bootstrap=False).fit([[2.5], [2.6]], [0.0, 1.0])
+    assert model._rules.value.tolist() == [2.55]
+    for digits in (4, 16, 17):
+        assert "x0 > 2.55 " in rules_text(model, digits=digits)
+    assert '"value": 2.55}' in rules_json(model)
+    assert "> 2.55 " in rules_to_sql(model, "t")
+
+
+def test_pictures_of_targets_are_in_standard_deviations():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    small = X[:, 0] + 0.1 * rng.normal(size=100)
+    Y = np.column_stack([small, 1e6 * small])
+    ax = plot_rules(RuleRegressor(n_rules=20, random_state=0).fit(X, Y))
+    shown = ax.images[0].get_array()
+    assert np.allclose(shown[:, 0], shown[:, 1])
+    assert 0.01 < np.abs(shown).max() < 10
+    assert ax.figure.axes[1].get_ylabel() == "score in standard deviations"
+
+
 def test_thresholds_have_no_more_digits_than_they_need(model):
     assert max(len(word) for word in rules_text(model).split() if word[-1].isdigit()) <= 9
     X = np.array([[0.0], [1.0], [2.0], [3.0]]) / 3

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from polyleaf import RuleClassifier, _core
+from polyleaf import RuleClassifier, RuleRegressor, _core
 from polyleaf.datasets import make_multilabel
 from polyleaf.rules.training import RuleLearner
 
@@ -90,3 +91,26 @@ def test_threads_do_not_change_what_is_learnt(loss, head):
     )
     for name in (*ARRAYS, "score", "gain"):
         assert np.array_equal(getattr(one, name), getattr(three, name)), name
+
+
+@pytest.mark.parametrize("make", [RuleClassifier, RuleRegressor])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_more_than_fits_into_memory_is_refused_before_anything_is_learnt(
+    make, is_sparse, monkeypatch
+):
+    monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 2**20)
+    monkeypatch.setattr("polyleaf.checks.memory.SMALL_BYTES", 0)
+    monkeypatch.setattr(RuleLearner, "__init__", None)
+    X, Y = make_multilabel(500, 10, 300, random_state=0)
+    with pytest.raises(
+        MemoryError, match=r"500 rows and 300 outputs \(\d,\d+,\d+ bytes\): 0\.0 GiB"
+    ):
+        make().fit(X, sparse.csr_array(Y) if is_sparse else Y)
+
+
+def test_seventy_thousand_rows_of_forty_thousand_labels_are_refused_at_once(monkeypatch):
+    monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 2**35)
+    X = np.arange(70_000.0)[:, None]
+    Y = sparse.csr_array((np.ones(1, np.int8), ([0], [0])), shape=(70_000, 40_000))
+    with pytest.raises(MemoryError, match=r"46\.9 GiB, of which 32\.0 are available"):
+        RuleClassifier().fit(X, Y)

@@ -3,7 +3,8 @@
 Bootstrap samples, exact thresholds, 64-bit statistics, log2 features per refinement; without its
 label binning, which it has by default for losses of whole rows, and in a second variant with it.
 Its own threads are asked for in the search for refinements; it has none where the statistics are
-not decomposable.
+not decomposable. Dense columns of 0 and 1, such as words, are declared nominal: taken for numbers,
+they end its learning after a few rules. The keywords are those of 0.12 to 0.15.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Boomer:
     def fit(self, X: Any, Y: Any) -> Boomer:
         """Learn from dense labels."""
         dense = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
-        self._model.fit(X, dense.astype(np.uint8))
+        self._model.fit(X, dense.astype(np.uint8), **_nominal(X))
         return self
 
     @property
@@ -70,6 +71,14 @@ class Boomer:
         """Predict a dense label matrix."""
         predicted = self._model.predict(X)
         return predicted.toarray() if sparse.issparse(predicted) else np.asarray(predicted)
+
+
+def _nominal(X: Any) -> dict[str, list[int]]:
+    """Name the columns of a dense X that are 0 or 1 throughout, in a list: 0.15 takes no array."""
+    if sparse.issparse(X):
+        return {}
+    flags = np.flatnonzero(((X == 0) | (X == 1)).all(axis=0))
+    return {"nominal_feature_indices": flags.tolist()} if flags.size else {}
 
 
 def make_exact(case: Case) -> Any:

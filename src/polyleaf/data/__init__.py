@@ -2,6 +2,7 @@
 
 from polyleaf.data.alignment import align_targets
 from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFeatures, bin_features
+from polyleaf.data.categories import level_text
 from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.outputs import (
     decode_classes,
@@ -44,6 +45,7 @@ __all__ = [
     "decode_classes",
     "duration_unit",
     "largest_entries",
+    "level_text",
     "named_entries",
     "read_classes",
     "read_features",

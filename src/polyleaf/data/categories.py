@@ -59,6 +59,50 @@ def find_categories(column: Column, where: str, *, zero_first: bool = False) -> 
     return _in_original_kind(numbers, column.kind)
 
 
+def find_levels(
+    columns: Sequence[Column], is_nominal: NDArray[np.bool_]
+) -> dict[int, NDArray[Any]]:
+    """List the levels of ordered categorical columns in their order, occurring or not.
+
+    A level that fit has not seen has its place between the others, unlike a category.
+
+    Parameters
+    ----------
+    columns : sequence of NumericColumn or LabelColumn
+    is_nominal : ndarray of shape (n_features,), bool
+        Columns whose order is to be ignored.
+
+    Returns
+    -------
+    dict of int to ndarray of shape (n_levels,)
+        By the position of the column; of dtype object (strings), bool, int64 or float64.
+    """
+    return {
+        j: _levels_of(column)
+        for j, column in enumerate(columns)
+        if column.is_ordered and column.declared and not is_nominal[j]
+    }
+
+
+def _levels_of(column: Column) -> NDArray[Any]:
+    if isinstance(column, LabelColumn):
+        return np.array(column.declared, dtype=object)
+    return _in_original_kind(np.array(column.declared, dtype=np.float64), column.kind)
+
+
+def level_text(levels: NDArray[Any], threshold: float) -> str:
+    """Name the last level up to a threshold between the places of levels.
+
+    Examples
+    --------
+    >>> level_text(np.array(["small", "medium", "large"], object), 1.5)
+    'medium'
+    """
+    if threshold < 0 or not levels.size:
+        return "no level"
+    return str(levels[min(int(threshold), levels.size - 1)])
+
+
 def _in_declared_order(found: set[Any], declared: Sequence[Any] | None) -> list[Any]:
     if declared is None:
         return sorted(found)

@@ -36,6 +36,8 @@ class NumericColumn:
         Categories in the order that the source's type declares them.
     time : {"date", "duration"} or None
         What the numbers are nanoseconds of.
+    is_ordered : bool
+        Whether the source's type says that the declared order of the categories has a meaning.
     """
 
     values: NDArray[Any]
@@ -43,6 +45,7 @@ class NumericColumn:
     is_categorical: bool = False
     declared: tuple[Any, ...] | None = None
     time: TimeKind | None = None
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class LabelColumn:
 
     values: list[str | None]
     declared: tuple[str, ...] | None = None
+    is_ordered: bool = False
 
 
 Column: TypeAlias = NumericColumn | LabelColumn
@@ -220,12 +224,22 @@ def _read_categorical(series: nw.Series[Any], where: str) -> Column:
             values = [None if value is None else text[value] for value in values]
     column = read_objects(values, where)
     order = None if declared is None else tuple(declared)
+    is_ordered = order is not None and _has_order(series)
     if isinstance(column, LabelColumn):
-        return LabelColumn(column.values, order)
+        return LabelColumn(column.values, order, is_ordered)
     kind = column.kind
     if order is not None and all(isinstance(c, int | np.integer) for c in order):
         kind = "bool" if all(isinstance(c, bool | np.bool_) for c in order) else "int"
-    return NumericColumn(column.values, kind, is_categorical=True, declared=order)
+    return NumericColumn(
+        column.values, kind, is_categorical=True, declared=order, is_ordered=is_ordered
+    )
+
+
+def _has_order(series: nw.Series[Any]) -> bool:
+    """Tell whether a categorical of pandas is an ordered one."""
+    if not series.implementation.is_pandas_like():
+        return False
+    return bool(getattr(getattr(series.to_native(), "dtype", None), "ordered", False))
 
 
 def _declared_categories(series: nw.Series[Any]) -> list[Any] | None:

@@ -22,6 +22,7 @@ from polyleaf.data.categories import (
     encode_column,
     encode_numbers,
     find_categories,
+    find_levels,
     numeric_column,
 )
 from polyleaf.data.columns import (
@@ -73,6 +74,9 @@ class FeatureSchema:
         without a numeric type and without an observed value has no categories.
     times : dict of int to {"date", "duration"}
         Positions of features whose numbers are nanoseconds.
+    levels : dict of int to ndarray
+        Positions of numeric features whose numbers are places among these levels: ordered
+        categoricals of pandas.
 
     Examples
     --------
@@ -92,6 +96,7 @@ class FeatureSchema:
     names: tuple[str, ...] | None
     categories: tuple[NDArray[Any] | None, ...]
     times: Mapping[int, TimeKind] = field(default_factory=dict)
+    levels: Mapping[int, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
@@ -128,7 +133,8 @@ class FeatureSchema:
             NaN, None, NaT and pandas.NA are missing; infinities are values.
         categorical_features : sequence of str, int or bool, optional
             Names, positions or a mask of the features that are categorical although they are
-            numeric. Strings, booleans of frames and categoricals are categorical in any case.
+            numeric. Strings, booleans of frames and categoricals are categorical in any case,
+            but ordered categoricals of pandas only if they are listed here.
         estimator_name : str
             Who asks, for error messages.
 
@@ -143,8 +149,9 @@ class FeatureSchema:
         n_features = table_shape(table)[1]
         _check_width(n_features)
         chosen = resolve_categorical(categorical_features, table.names, n_features)
-        categories = _find_categories(table, chosen)
-        schema = cls(n_features, table.names, categories, _find_times(table, categories))
+        levels = find_levels(table.columns, chosen) if isinstance(table, ColumnTable) else {}
+        categories = _find_categories(table, chosen, levels)
+        schema = cls(n_features, table.names, categories, _find_times(table, categories), levels)
         return schema, schema._encode_table(table)
 
     def encode(self, X: Any, *, estimator_name: str = _ANY_ESTIMATOR) -> EncodedX:
@@ -188,9 +195,13 @@ class FeatureSchema:
             return []
         return [(j, c) for j, c in enumerate(self.categories) if c is not None]
 
+    def _coded_items(self) -> list[tuple[int, NDArray[Any]]]:
+        """Features whose values are coded by their place among categories or levels."""
+        return [*self._categorical_items(), *self.levels.items()]
+
     def _encode_dense(self, table: DenseTable) -> EncodedX:
         encoded = to_float(table.values)
-        items = self._categorical_items()
+        items = self._coded_items()
         if items and np.may_share_memory(encoded, table.values):
             encoded = encoded.copy()
         kind = NUMBER_KINDS.get(table.values.dtype.kind, "float")
@@ -203,7 +214,8 @@ class FeatureSchema:
         all_float32 = all(_is_float32(column) for column in table.columns)
         dtype = np.float32 if all_float32 else np.float64
         encoded = np.empty((table.n_rows, self.n_features), dtype=dtype)
-        for j, (column, categories) in enumerate(zip(table.columns, self.categories)):
+        for j, (column, nominal) in enumerate(zip(table.columns, self.categories)):
+            categories = self.levels.get(j, nominal)
             if categories is not None:
                 encoded[:, j] = encode_column(column, categories, self._where(j))
             elif isinstance(column, LabelColumn):
@@ -222,7 +234,7 @@ class FeatureSchema:
         return np.nan
 
     def _encode_sparse(self, table: SparseTable) -> EncodedX:
-        items = self._categorical_items()
+        items = self._coded_items()
         if not items:
             return table.values
         columns = table.values.tocsc(copy=True)
@@ -259,6 +271,11 @@ class FeatureSchema:
                 for j, categories in self._categorical_items()
             },
             **({"times": {str(j): kind for j, kind in self.times.items()}} if self.times else {}),
+            **(
+                {"levels": {str(j): categories_to_json(found) for j, found in self.levels.items()}}
+                if self.levels
+                else {}
+            ),
         }
 
     @classmethod
@@ -271,7 +288,7 @@ class FeatureSchema:
             If the description is not one that `to_json` gives.
         """
         expected = {"n_features", "names", "categories"}
-        if not isinstance(obj, Mapping) or set(obj) - {"times"} != expected:
+        if not isinstance(obj, Mapping) or set(obj) - {"times", "levels"} != expected:
             raise ValueError(
                 f"A feature schema must be an object with the keys {sorted(expected)}; got "
                 f"{obj!r:.80}. The model file is damaged."
@@ -295,7 +312,14 @@ class FeatureSchema:
                     f"feature {j}."
                 )
             times[j] = kind
-        return cls(n_features, None if names is None else tuple(names), tuple(categories), times)
+        levels: dict[int, NDArray[Any]] = {}
+        for j, value in _by_position(obj.get("levels", {}), n_features, "levels"):
+            levels[j] = categories_from_json(value, f"Feature {j}")
+            if categories[j] is not None or j in times:
+                raise ValueError(f"levels must be those of numeric features; got feature {j}.")
+        return cls(
+            n_features, None if names is None else tuple(names), tuple(categories), times, levels
+        )
 
 
 def _by_position(stored: Any, n_features: int, what: str) -> Iterator[tuple[int, Any]]:
@@ -338,10 +362,13 @@ def _check_width(n_features: int) -> None:
     )
 
 
-def _find_categories(table: Table, chosen: NDArray[np.bool_]) -> tuple[NDArray[Any] | None, ...]:
+def _find_categories(
+    table: Table, chosen: NDArray[np.bool_], levels: Mapping[int, NDArray[Any]]
+) -> tuple[NDArray[Any] | None, ...]:
     """Find the categories of the chosen columns and of those whose type says so."""
     if isinstance(table, ColumnTable):
         chosen = chosen | [_is_categorical_type(column) for column in table.columns]
+        chosen[list(levels)] = False
     categories: list[NDArray[Any] | None] = [None] * chosen.size
     column_of = _column_reader(table, bool(chosen.any()))
     for j in np.flatnonzero(chosen).tolist():

@@ -100,7 +100,8 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     "categorical_features": Parameter(
         "None, list of str, list of int or list of bool",
         "Columns to treat as categories, by name, by position or as a mask. None: the columns\n"
-        "that are categorical, string or boolean by their type.",
+        "that are categorical, string or boolean by their type, but not ordered categoricals of\n"
+        "pandas, whose order is used unless they are listed here.",
         lambda v: True,  # checked against the columns of X by the data room
         "None or a list of columns",
     ),

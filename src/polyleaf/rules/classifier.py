@@ -33,7 +33,7 @@ from polyleaf.rules.label_sets import (
 )
 from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
 from polyleaf.rules.set_probabilities import choose_set_probabilities
-from polyleaf.rules.training import train_rules
+from polyleaf.rules.training import check_memory_of_rules, train_rules
 
 #: Fewer rows or rules hardly tell which form of the probabilities of label sets is better.
 _FEWEST_ROWS, _FEWEST_RULES = 30, 20
@@ -182,6 +182,7 @@ class RuleClassifier(RuleEstimator, Classifier):
                 "sample_weight of shape (n, d), or class_weight for several labels). Use "
                 "loss='logistic', or weights of shape (n,)."
             )
+        check_memory_of_rules(self, targets, loss)
         labels = dense_labels(targets)
         rules, losses = train_rules(self, data, loss, labels, size=1.0)
         label_sets = training_label_sets(

@@ -98,6 +98,8 @@ def _python_test(feature: str, operator: str, value: Any) -> str:
         return f"not known({x})"
     if operator == "is known":
         return f"known({x})"
+    if operator == "in":
+        return f"(known({x}) and {x} in {tuple(value)!r})"
     if operator in ("<=", ">"):  # numbers of fewer bits would be compared with fewer
         return f"(known({x}) and float({x}) {operator} {_python_value(value)})"
     sign = "==" if operator == "=" else operator
@@ -200,6 +202,8 @@ def _sql_test(feature: str, operator: str, value: Any) -> str:
         return f"{column} IS NULL"
     if operator == "is known":
         return f"{column} IS NOT NULL"
+    if operator == "in":
+        return f"{column} IN ({', '.join(map(_sql_value, value)) or 'NULL'})"
     if operator in ("<=", ">") and math.isinf(value):  # SQL has no such number
         largest = math.copysign(sys.float_info.max, value)
         if value < 0:

@@ -24,7 +24,9 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     """Draw the scores of the rules with the largest gains as a table of colours.
 
     A line is a rule with the share of rows it covers and its body, a column an output; blue lowers
-    its score, red raises it. Long names of outputs are cut.
+    its score, red raises it. Scores of targets are in standard deviations of each, so that targets
+    in different units can be compared; in the units of Y with ``normalize_outputs=False``. Long
+    names of outputs are cut.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
             "row. Learn more rules with n_rules."
         )
     order = np.argsort(-rules.gain[1:], kind="stable")[:max_rules] + 1
-    heads = rules.heads()[order]
+    unit = model._fitted.unit
+    heads = rules.heads()[order] if unit is None else rules.heads()[order] / unit
     outputs = np.arange(heads.shape[1])
     if heads.shape[1] > max_outputs and order.size:
         outputs = np.sort(np.argsort(-np.abs(heads).max(axis=0), kind="stable")[:max_outputs])
@@ -82,7 +85,9 @@ def plot_rules(model: Any, *, max_rules: int = 15, max_outputs: int = 20, ax: An
     plain = [_plain(name) for name in names]
     ax.set_xticks(range(outputs.size), plain, rotation=60, ha="right", fontsize="small")
     ax.set_title("Scores of the rules with the largest gains", loc="right", fontsize="medium")
-    ax.figure.colorbar(image, ax=ax, label="score")
+    in_deviations = unit is not None and bool(model.normalize_outputs)
+    label = "score in standard deviations" if in_deviations else "score"
+    ax.figure.colorbar(image, ax=ax, label=label)
     return ax
 
 

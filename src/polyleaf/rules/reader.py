@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.optional import require
-from polyleaf.data import time_text
+from polyleaf.data import level_text, time_text
 from polyleaf.rules.model import OPERATORS, RuleSet
 
 
@@ -37,6 +38,7 @@ class RuleReader:
         self.rules: RuleSet = model._rules
         self._categories = model._features.categories
         self._times = model._features.times
+        self._levels = model._features.levels
         self._digits = digits
         names = model._features.names
         n_features = int(model.n_features_in_)
@@ -51,7 +53,23 @@ class RuleReader:
         return category.item() if isinstance(category, np.generic) else category
 
     def conditions(self, t: int) -> list[tuple[str, str, Any]]:
-        """List (feature, operator, value) of rule t; value is None for missing and known."""
+        """List (feature, operator, value) of rule t; value is None for missing and known.
+
+        Of an ordered category, the operator is "in" and the value a list of its levels.
+        """
+        found = []
+        for j, (feature, operator, value) in zip(
+            self.rules.rule(t).feature.tolist(), self._plain_conditions(t)
+        ):
+            if j in self._levels and operator in ("<=", ">"):
+                levels = self._levels[j].tolist()
+                n_below = int(np.clip(np.floor(value) + 1, 0, len(levels)))
+                value = levels[:n_below] if operator == "<=" else levels[n_below:]
+                operator = "in"
+            found.append((feature, operator, value))
+        return found
+
+    def _plain_conditions(self, t: int) -> list[tuple[str, str, Any]]:
         rule = self.rules.rule(t)
         found = []
         for feature, operator, value in zip(
@@ -89,7 +107,9 @@ class RuleReader:
         low: dict[str, tuple[float, str]] = {}
         high: dict[str, tuple[float, str]] = {}
         parts: dict[str, None] = {}  # an ordered set
-        for (feature, operator, value), threshold in zip(self.conditions(t), self._thresholds(t)):
+        for (feature, operator, value), threshold in zip(
+            self._plain_conditions(t), self._thresholds(t)
+        ):
             if operator == ">":
                 known = low.get(feature, (-np.inf, "-inf"))
                 low[feature] = max((value, threshold), known)
@@ -120,7 +140,12 @@ class RuleReader:
             rule.feature.tolist(), rule.value.tolist(), self.rules.digits[body].tolist()
         ):
             kind, digits = self._times.get(feature), max(self._digits, n)
-            texts.append(f"{value:.{digits}g}" if kind is None else time_text(value, kind, digits))
+            if feature in self._levels and np.isfinite(value):
+                texts.append(level_text(self._levels[feature], value))
+            elif kind is not None:
+                texts.append(time_text(value, kind, digits))
+            else:
+                texts.append(_shortest(value, digits))
         return texts
 
     def head(self, t: int) -> dict[str, float]:
@@ -149,6 +174,18 @@ class RuleReader:
             If pandas is not installed.
         """
         return require("pandas", "tables of rules").DataFrame(lines, columns=columns)
+
+
+def _shortest(value: float, digits: int) -> str:
+    """Write a number with at most so many digits, and no more than it takes to tell it apart.
+
+    >>> _shortest(2.55, 17), _shortest(2.55, 2), _shortest(1e22, 17)
+    ('2.55', '2.5', '1e+22')
+    """
+    if not np.isfinite(value):
+        return str(value)
+    needed = len(Decimal(repr(value)).normalize().as_tuple().digits)
+    return f"{value:.{min(digits, needed)}g}"
 
 
 def one_line(text: str) -> str:

@@ -18,7 +18,7 @@ from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.model import RuleSet
 from polyleaf.rules.parameters import rule_declarations
-from polyleaf.rules.training import train_rules
+from polyleaf.rules.training import check_memory_of_rules, train_rules
 
 #: Its square is a number; and sums of the other are.
 _LARGEST_VALUE, _LARGEST_NORMALIZED = 1e150, 1e300
@@ -103,6 +103,7 @@ class RuleRegressor(RuleEstimator, Regressor):
 
     def _train(self, data: TrainingData) -> FittedRules:
         targets = data.targets
+        check_memory_of_rules(self, targets, self._loss())
         values = targets.dense_values()
         centre, unit = _standard_units(
             values, targets.observed, targets.weights, bool(self.normalize_outputs)

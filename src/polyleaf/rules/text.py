@@ -99,7 +99,8 @@ def rules_json(model: Any, *, indent: int | None = None) -> str:
     str
         A list of objects with the keys ``body`` (a list of feature, operator and value),
         ``head`` (score by output), ``coverage``, ``support`` and ``gain``. Thresholds are exact;
-        one that is infinite is the string ``"-inf"``, as JSON has no such number.
+        one that is infinite is the string ``"-inf"``, as JSON has no such number. Of ordered
+        categories, the operator is ``"in"`` and the value a list of levels.
 
     Notes
     -----

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks import memory
 from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.running import current_steps, progress_bar
 from polyleaf.losses import Loss, LossTargets
@@ -16,7 +17,28 @@ from polyleaf.rules.model import RuleSet, finish_rules
 from polyleaf.rules.statistics import separate_weights
 
 if TYPE_CHECKING:
-    from polyleaf.data import TrainingData
+    from polyleaf.data import Targets, TrainingData
+
+
+def check_memory_of_rules(estimator: Any, targets: Targets, loss: Loss) -> None:
+    """Refuse what does not fit, before anything is taken: numbers of every row and output.
+
+    Those are labels and their signs (a byte each) or targets, scores, and derivatives: the first
+    ones alone where the core knows the second ones by them.
+    """
+    n_rows, n_channels = targets.values.shape
+    is_native = loss.native_kernel == "logistic" and targets.observed is None
+    is_native = is_native and targets.weights is None
+    per_entry = (2 if loss.is_of_margins else 8) + 8 + (8 if is_native else 16)
+    needed = per_entry * n_rows * n_channels
+    if needed < memory.SMALL_BYTES:
+        return
+    memory.check_memory(
+        needed,
+        f"Rules with loss={estimator.loss!r} keep labels or targets, scores and derivatives of "
+        f"{n_rows} rows and {n_channels} outputs ({needed:,} bytes):",
+        "Learn from fewer rows or outputs, or use a forest, whose leaves hold training rows.",
+    )
 
 
 def train_rules(

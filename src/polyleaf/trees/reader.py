@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import TargetSchema, duration_unit, time_text
+from polyleaf.data import TargetSchema, duration_unit, level_text, time_text
 from polyleaf.estimator.wording import feature_names_of, format_number, output_names_of
 from polyleaf.trees.estimators import TreeClassifier, TreeRegressor
 from polyleaf.trees.leaves import Leaves, RowLeaves
@@ -80,6 +80,7 @@ class TreeReader:
         self._leaves: Leaves = model._fitted.described.leaves
         self._categories = model._features.categories
         self._times = model._features.times
+        self._levels = model._features.levels
         self._targets: TargetSchema = model._targets
         self._decimals = decimals
         self.feature_names = feature_names_of(model, feature_names)
@@ -267,6 +268,9 @@ class TreeReader:
 
     def _threshold_text(self, node: int) -> str:
         threshold = float(self.structure.threshold[node])
+        levels = self._levels.get(int(self.structure.feature[node]))
+        if levels is not None and np.isfinite(threshold):
+            return level_text(levels, threshold)
         kind = self._times.get(int(self.structure.feature[node]))
         if kind == "date":
             return time_text(threshold, kind, self._decimals)
