@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from polyleaf import ExtraTreesRegressor
+from polyleaf import ExtraTreesRegressor, RuleClassifier, RuleRegressor
 from polyleaf.inspection import (
     ImportanceTable,
     output_importances,
@@ -67,3 +67,34 @@ def test_all_names_of_up_to_100_outputs_are_written(wide_forest):
     ax.figure.canvas.draw()
     boxes = [label.get_window_extent() for label in ax.get_yticklabels()[1:]]
     assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
+
+
+def test_rules_know_which_feature_an_output_depends_on():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 2] > 0, np.zeros(200)]).astype(int)
+    model = RuleClassifier(n_rules=30, random_state=0).fit(X, Y)
+    table = output_importances(model)
+    np.testing.assert_allclose(table.sum(axis=1)[:2], 1.0)
+    assert table.to_numpy()[:2].argmax(axis=1).tolist() == [0, 2]
+    assert plot_output_importances(model).get_yticklabels()[1].get_text() == "y0"
+    numbers = RuleRegressor(n_rules=30, random_state=0).fit(X, X[:, [3, 1]])
+    assert numbers.output_importances_.argmax(axis=1).tolist() == [3, 1]
+
+
+def test_importances_of_rules_are_the_variances_of_what_they_add():
+    X = np.random.default_rng(1).normal(size=(100, 3))
+    model = RuleRegressor(n_rules=4, max_conditions=1, bootstrap=False, random_state=0)
+    model.fit(X, X[:, :2])
+    expected = np.zeros((2, 3))
+    covers, rules = model.covers(X), model._rules
+    for number in range(1, model.n_rules_):
+        feature = rules.feature[rules.body_offsets[number]]
+        added = covers[:, [number]] * rules.heads()[number]
+        expected[:, feature] += added.var(axis=0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.output_importances_, expected, rtol=1e-6)
+
+
+def test_models_without_importances_per_output_are_refused():
+    with pytest.raises(TypeError, match="tree, forest or rule learner of polyleaf; got object"):
+        output_importances(object())

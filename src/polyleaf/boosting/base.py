@@ -308,6 +308,21 @@ class Boosting(Estimator):
         return self.n_estimators_
 
     @property
+    def rho_(self) -> NDArray[np.float64]:
+        """Factor of every output in every tree, of shape (n_trees, n_channels).
+
+        Only with ``leaf_fit='linear'`` (Algorithm 3 of Joly et al. 2019): a tree adds its own
+        number times rho to the raw predictions. The learning rate is in it.
+        """
+        factors = self._trees().tree_factors
+        if factors is None:
+            raise AttributeError(
+                f"Only leaf_fit='linear' on a view of all outputs has rho_; this "
+                f"{type(self).__name__} has leaf_fit={self.leaf_fit!r}."
+            )
+        return factors.astype(np.float64)
+
+    @property
     def projection_(self) -> Projection | None:
         """The view of the outputs that was used; None: all of them."""
         check_is_fitted(self)

@@ -53,6 +53,16 @@ class ForestEstimator(Estimator):
         return self._fitted.projection
 
     @property
+    def tree_outputs_(self) -> NDArray[np.bool_]:
+        """Which outputs each tree saw in the choice of its splits, of shape (n_trees, d).
+
+        With a view of all outputs, or a dense combination of them, that is all that vary.
+        """
+        check_is_fitted(self)
+        first = self._targets.channel_offsets[:-1]
+        return np.logical_or.reduceat(self._fitted.seen, first, axis=1)
+
+    @property
     def max_features_(self) -> int | None:
         """The number of features that were tried at each node."""
         check_is_fitted(self)

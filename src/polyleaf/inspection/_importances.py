@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.forests.base import ForestEstimator
+from polyleaf.rules.base import RuleEstimator
 from polyleaf.trees.single_tree import SingleTree
 
 if TYPE_CHECKING:
@@ -61,12 +62,13 @@ def output_importances(
     """Tabulate the importance of each feature for each output.
 
     The importance is the part that the feature's splits take off the output's sum of squared
-    deviations, as a share of what all splits take off. A row adds up to 1, or to 0 if no split
-    tells anything about the output.
+    deviations, as a share of what all splits take off. Of rules it is the variance of what they
+    add to the output, divided evenly among their conditions. A row adds up to 1, or to 0 if
+    nothing tells anything about the output.
 
     Parameters
     ----------
-    model : tree or forest
+    model : tree, forest or rule learner
         Fitted.
     feature_names, output_names : sequence of str, optional
         Names to use instead of those the model knows.
@@ -89,7 +91,7 @@ def output_importances(
     y0   0.0    1.0
     y1   1.0    0.0
     """
-    check_tree_or_forest(model)
+    _check_model(model)
     values = model.output_importances_
     index, columns = output_names_of(model, output_names), feature_names_of(model, feature_names)
     try:
@@ -113,7 +115,7 @@ def plot_output_importances(
 
     Parameters
     ----------
-    model : tree or forest
+    model : tree, forest or rule learner
         Fitted.
     max_features : int, default=20
         Most features to show, the most important ones; a last column has the sums of the rest,
@@ -143,7 +145,7 @@ def plot_output_importances(
     plt = require("matplotlib.pyplot", "plots")
     if max_features < 1:
         raise ValueError(f"max_features must be 1 or more; got {max_features}.")
-    check_tree_or_forest(model)
+    _check_model(model)
     outputs, features = (
         output_names_of(model, output_names),
         feature_names_of(model, feature_names),
@@ -254,10 +256,11 @@ def _write_numbers(ax: Axes, numbers: NDArray[np.float64], y: float, largest: fl
         ax.text(x, y, text, ha="center", va="center", fontsize=6.5, color=colour)
 
 
-def check_tree_or_forest(model: Any) -> None:
-    """Raise a TypeError or NotFittedError unless the model is a fitted tree or forest."""
-    if not isinstance(model, SingleTree | ForestEstimator):
+def _check_model(model: Any) -> None:
+    """Raise a TypeError or NotFittedError unless the model knows importances per output."""
+    if not isinstance(model, SingleTree | ForestEstimator | RuleEstimator):
         raise TypeError(
-            f"model must be a fitted tree or forest of polyleaf; got {type(model).__name__}."
+            "model must be a fitted tree, forest or rule learner of polyleaf; got "
+            f"{type(model).__name__}."
         )
     check_is_fitted(model)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.estimator.base import Estimator
@@ -88,6 +89,28 @@ class RuleEstimator(Estimator):
         """Number of rules, the default rule included."""
         check_is_fitted(self)
         return self._rules.n_rules
+
+    @property
+    def output_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature for each output, of shape (n_outputs_, p).
+
+        How much each rule spreads the score of an output over the training rows (the variance of
+        what it adds), divided evenly among its conditions. A row adds up to 1, or to 0 if no
+        rule is about that output.
+        """
+        check_is_fitted(self)
+        rules = self._rules
+        share = rules.coverage / max(rules.n_train, 1)
+        spread = rules.heads() ** 2 * (share * (1.0 - share))[:, None]
+        n_conditions = np.diff(rules.body_offsets)
+        by_condition = sparse.csr_array(
+            (np.ones(rules.feature.size), rules.feature, rules.body_offsets),
+            shape=(rules.n_rules, rules.n_features),
+        )
+        gains = (by_condition.T @ (spread / np.maximum(n_conditions, 1)[:, None])).T
+        gains = np.add.reduceat(gains, self._targets.channel_offsets[:-1], axis=0)
+        totals = gains.sum(axis=1, keepdims=True)
+        return np.divide(gains, totals, out=np.zeros_like(gains), where=totals > 0)
 
     @property
     def rules_(self) -> Any:
