@@ -107,10 +107,13 @@ class RuleEstimator(Estimator):
             (np.ones(rules.feature.size), rules.feature, rules.body_offsets),
             shape=(rules.n_rules, rules.n_features),
         )
-        gains = (by_condition.T @ (spread / np.maximum(n_conditions, 1)[:, None])).T
-        gains = np.add.reduceat(gains, self._targets.channel_offsets[:-1], axis=0)
+        by_feature = by_condition.T @ (spread / np.maximum(n_conditions, 1)[:, None])
+        offsets = self._targets.channel_offsets
+        gains = np.add.reduceat(np.asarray(by_feature).T, offsets[:-1], axis=0)
         totals = gains.sum(axis=1, keepdims=True)
-        return np.divide(gains, totals, out=np.zeros_like(gains), where=totals > 0)
+        shares: NDArray[np.float64] = np.zeros(gains.shape)
+        np.divide(gains, totals, out=shares, where=totals > 0)
+        return shares
 
     @property
     def rules_(self) -> Any:
