@@ -26,6 +26,9 @@ FRAME = pd.DataFrame(X, columns=["size", "weight", "age"]).assign(
     when=pd.Timestamp("2024-01-01") + pd.to_timedelta(_GRID, unit="D"),
 )
 FRAME.loc[::6, "size"] = np.nan
+ORDERED = FRAME.assign(
+    colour=pd.Categorical(FRAME["colour"], ["red", "green", "blue"], ordered=True)
+)
 NAMED = pd.DataFrame(NUMBERS, columns=["yield", "height", "rain"])
 
 _SMALL = {"random_state": 0}
@@ -40,6 +43,7 @@ _LOSS_DATA = {"poisson": COUNTS}
 def _trees():
     yield "tree-numbers", polyleaf.TreeRegressor(max_depth=3, **_SMALL), X, NAMED
     yield "tree-masked", polyleaf.TreeRegressor(max_depth=3, **_SMALL), FRAME, MASKED
+    yield "tree-ordered", polyleaf.TreeRegressor(max_depth=3, **_SMALL), ORDERED, NAMED
     yield "tree-pruned", polyleaf.TreeRegressor(pruning="f_test", **_SMALL), X, NUMBERS
     yield "tree-sparse-rows", polyleaf.TreeClassifier(max_depth=3, **_SMALL), X, _sparse(LABELS)
     for name, y in {

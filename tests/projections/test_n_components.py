@@ -16,6 +16,14 @@ def test_log_is_the_nearest_integer_to_the_natural_logarithm(n_dimensions, expec
     assert count_components("log", n_dimensions) == expected
 
 
+@pytest.mark.parametrize("n_outputs", [3, 8, 34, 35, 100])
+def test_log_counts_the_outputs_that_vary_and_rounds_to_nearest(n_outputs, make_context):
+    values = np.random.default_rng(0).normal(size=(20, n_outputs + 5))
+    values[:, :5] = 1.0
+    view = PROJECTIONS["gaussian"]("log").draw(make_context(values))
+    assert view.n_channels == max(1, math.floor(math.log(n_outputs) + 0.5))
+
+
 @pytest.mark.parametrize("n_dimensions", [1, 2, 4, 5, 9, 10, 16, 100, 101, 10**10])
 def test_sqrt_is_the_fraction_one_over_sqrt_rounded_up(n_dimensions):
     root = count_components("sqrt", n_dimensions)
