@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
+from polyleaf.checks.threads import Pieces
 
 #: Codes of missing values: in tiles of bytes, and everywhere else.
 MISSING_U8 = _core.MISSING_U8
@@ -396,8 +396,12 @@ def _sort_rows(block: NDArray[Any], n_threads: int) -> None:
         block.sort(axis=1)
         return
     parts = np.array_split(block, n_threads)
-    with ThreadPoolExecutor(n_threads) as pool:  # sorting releases the GIL
-        list(pool.map(lambda part: part.sort(axis=1), parts))
+    # Sorting releases the GIL.
+    pieces = Pieces(lambda i: parts[i].sort(axis=1), len(parts), n_threads, len(parts))
+    try:
+        list(pieces.results())
+    finally:
+        pieces.close()
 
 
 def _cut_categorical(

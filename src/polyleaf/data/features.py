@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyleaf.checks.memory import check_memory
+from polyleaf.checks.memory import SMALL_BYTES, check_memory
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.checks.warning import warn_user
 from polyleaf.data.categories import (
@@ -355,11 +355,12 @@ def _check_not_empty(table: Table, estimator_name: str) -> None:
 
 def _check_width(n_features: int) -> None:
     """Refuse what a damaged or mistaken header asks for, before anything is taken."""
-    check_memory(
-        _BYTES_PER_FEATURE * n_features,
-        f"X has {n_features} columns: what is kept of each takes",
-        "Leave out columns without entries, or hash them into fewer.",
-    )
+    needed = _BYTES_PER_FEATURE * n_features
+    if needed >= SMALL_BYTES:
+        purpose = f"X has {n_features} columns: what is kept of each takes"
+        check_memory(
+            needed, purpose, "Leave out columns without entries, or hash them into fewer."
+        )
 
 
 def _find_categories(

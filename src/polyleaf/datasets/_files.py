@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import os
-import stat
 import struct
 import warnings
 import zlib
@@ -15,6 +14,8 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any, Literal
+
+from polyleaf.checks.paths import is_special
 
 FilePath = str | os.PathLike[str]
 OnError = Literal["raise", "skip"]
@@ -158,8 +159,7 @@ def read_bytes(path: FilePath, max_bytes: int = MAX_BYTES) -> bytes:
 
 def open_data(path: FilePath) -> IO[bytes]:
     """Open a file to read; refuse what would wait for a writer, such as a pipe with a name."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+    if is_special(path):
         raise DataFormatError("expected a file, got a pipe, socket or device", path=path)
     return open(path, "rb")
 

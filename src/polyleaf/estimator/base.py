@@ -9,7 +9,8 @@ was. Public attributes are read off that value.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
+from functools import lru_cache, wraps
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import joblib
@@ -63,7 +64,39 @@ class Fitted(Protocol):
         """Rebuild and check what `to_file` gave, for an estimator with the stored parameters."""
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class OneState:
+    """Methods that read a fitted estimator read one state of it, whatever other threads do.
+
+    Public methods but those that write run on a view of the estimator that shares what was learnt;
+    a fit that ends meanwhile changes the estimator, not the view.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, FunctionType) and not name.startswith(_WRITERS):
+                setattr(cls, name, _on_one_state(method))
+
+
+#: How the names of methods begin that change an estimator, or are not meant for users.
+_WRITERS = ("_", "fit", "partial_fit", "set_", "get_")
+
+
+def _on_one_state(method: Any) -> Any:
+    @wraps(method)
+    def read(self: Any, *args: Any, **given: Any) -> Any:
+        state = vars(self)
+        if "_is_view" not in state:
+            view = object.__new__(type(self))
+            vars(view).update(state)  # at once, as far as other threads can see
+            vars(view)["_is_view"] = True
+            self = view
+        return method(self, *args, **given)
+
+    return read
+
+
+class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
     """Base of all estimators."""
 
     #: What each parameter of the constructor may be, means, and how files hold it.

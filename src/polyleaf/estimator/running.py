@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 from polyleaf import _core
+from polyleaf.checks.threads import Pieces
 from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 
 try:
@@ -202,21 +202,9 @@ def in_threads(
             yield work(number, stop)
         return
     # A few more than there are threads, so that none waits; not all, so that few wait in memory.
-    window = 2 * n_threads
-    with ThreadPoolExecutor(n_threads) as pool:
-        waiting: dict[int, Future[T]] = {}
-        ahead = iter(numbers)
-        try:
-            for number in numbers:
-                while len(waiting) < window and (more := next(ahead, None)) is not None:
-                    waiting[more] = pool.submit(work, more, stop)
-                future = waiting[number]
-                while not future.done():
-                    wait([future], timeout=0.1, return_when=FIRST_COMPLETED)
-                del waiting[number]
-                yield future.result()
-        except BaseException:
-            stop.set()
-            for future in waiting.values():
-                future.cancel()
-            raise
+    pieces = Pieces(lambda i: work(numbers[i], stop), len(numbers), n_threads, 2 * n_threads)
+    try:
+        yield from pieces.results()
+    finally:
+        stop.set()
+        pieces.close()

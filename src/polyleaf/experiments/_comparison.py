@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polyleaf.experiments._best import choices, fitted
 from polyleaf.experiments._bootstrap import CorrectedScore, corrected_score
+from polyleaf.experiments._escaping import csv_cell, markdown_cell
 from polyleaf.experiments._methods import Method
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._significance import Verdict, verdicts
@@ -426,7 +427,8 @@ class Comparison:
                     "|---|---|---|---|---|---|",
                 ]
                 lines += [
-                    f"| {s.method} | {s.rank:.2f} | {s.score:.4f} | {s.spread:.4f} | "
+                    f"| {markdown_cell(s.method)} | {s.rank:.2f} | {s.score:.4f} | "
+                    f"{s.spread:.4f} | "
                     f"{s.fit_seconds:.2f} | {s.n_failed} of {s.n_runs} |"
                     for s in self.leaderboard(metric.name)
                 ]
@@ -449,7 +451,8 @@ class Comparison:
             for row in self.rows:
                 scores = row.get("scores") or {"": None}
                 for metric, score in scores.items():
-                    writer.writerow(row | {"metric": metric, "score": score})
+                    cells = row | {"metric": metric, "score": score}
+                    writer.writerow({name: csv_cell(cells.get(name)) for name in names})
 
 
 def _dense_order(row: NDArray[np.float64]) -> NDArray[np.float64]:

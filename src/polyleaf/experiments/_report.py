@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyleaf.checks.optional import require
 from polyleaf.experiments._best import write_best
+from polyleaf.experiments._escaping import markdown_cell
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._report_figures import (
     dataset_figures,
@@ -97,9 +98,9 @@ def _markdown(comparison: Comparison) -> str:
 
 
 def _markdown_table(table: dict[str, Any]) -> str:
-    header = [column["name"] for column in table["columns"]]
+    header = [markdown_cell(column["name"]) for column in table["columns"]]
     lines = [header, ["---"] * len(header)]
-    lines += [[str(cell["text"]) for cell in row] for row in table["rows"]]
+    lines += [[markdown_cell(cell["text"]) for cell in row] for row in table["rows"]]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return f"### {table['title']}\n\n{table['caption']}\n\n{body}"
 

@@ -30,7 +30,8 @@ def save(model: Any, path: str | os.PathLike[str], *, scores: Any = None) -> Non
         A fitted estimator of polyleaf, a fitted `TunedDecoder` around one, or a scikit-learn
         `Pipeline` whose other steps are scikit-learn's (which needs skops).
     path : path-like
-        An existing file is replaced.
+        An existing file is replaced and keeps its permissions. A symbolic link is followed: the
+        file that it names is replaced. What a killed `save` to the same path left is removed.
     scores : mapping of str to float, or Evaluation, optional
         How good the model is, for the card: what `polyleaf.evaluate` gave, or your own numbers.
         Without it, scores of a loaded model are kept.

@@ -14,7 +14,10 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,13 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from polyleaf.checks.paths import is_special
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,6 +40,12 @@ FORMAT_VERSION = 1
 _HEADER_KEY = "polyleaf"
 #: What the library was called before its first release; nothing reads those files any more.
 _OLD_HEADER_KEY = "ramify"
+
+
+_DATA_SUFFIXES = (
+    ".arff", ".csv", ".tsv", ".parquet", ".svm", ".svmlight", ".libsvm", ".txt", ".dat", ".mat",
+    ".rda", ".rdata", ".rds",
+)  # fmt: skip
 
 
 class ModelFileError(ValueError):
@@ -44,7 +60,8 @@ def write_model(
     Parameters
     ----------
     path : path-like
-        An existing file is replaced once the new one is complete on disk.
+        An existing file is replaced once the new one is complete on disk; its permissions stay.
+        A symbolic link is followed: the file that it names is replaced.
     arrays : mapping of str to ndarray
     metadata : mapping
         Whatever JSON can express.
@@ -52,19 +69,21 @@ def write_model(
     Raises
     ------
     OSError
-        If the folder does not exist, the path is a folder, or the disk is full.
+        If the folder does not exist, the path is a folder, pipe or device, or the disk is full.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     _check_writable(target)
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(metadata, sort_keys=True, allow_nan=False)
     # One entry, because safetensors writes several in no certain order.
     header = f"{FORMAT_VERSION} {_digest(arrays, text)} {text}"
     blob = safetensors.numpy.save(arrays, metadata={_HEADER_KEY: header})
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    _remove_stale(target)
+    descriptor, temporary = _open_temporary(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
@@ -74,11 +93,52 @@ def write_model(
         raise
 
 
+def _open_temporary(target: Path) -> tuple[int, Path]:
+    """Make a file beside the target, locked for as long as it is open."""
+    while True:
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        # Another writer may take it for stale between the two lines.
+        if not _lock(descriptor) or temporary.exists():
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file if nobody has and the system can."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove what writers of this file left that were killed; those at work hold a lock."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.tmp")
+    for entry in os.scandir(target.parent):
+        if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            with suppress(OSError):
+                descriptor = os.open(entry.path, os.O_RDONLY)
+                try:
+                    is_stale = _lock(descriptor)
+                    if is_stale:
+                        os.unlink(entry.path)
+                finally:
+                    os.close(descriptor)
+
+
 def _check_writable(target: Path) -> None:
     """Name the user's path, which an error about the temporary file would not."""
     if target.is_dir():
         raise IsADirectoryError(
             errno.EISDIR, "A model is saved to a file; got the path of a folder", str(target)
+        )
+    if target.exists() and is_special(target):
+        raise OSError(
+            errno.EINVAL, "A model is saved to a file; got a pipe, socket or device", str(target)
         )
     if not target.parent.is_dir():
         raise FileNotFoundError(
@@ -101,6 +161,10 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     OSError
         If there is no such file, or it cannot be opened.
     """
+    if is_special(path):
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is a pipe, socket or device; a model is loaded from a file."
+        )
     with open(path, "rb"):
         pass  # a missing or forbidden file is an OSError, whatever the parser would call it
     try:
@@ -109,9 +173,17 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except Exception as error:
         raise ModelFileError(
-            f"{os.fspath(path)!r} is not a model file, or is damaged: {error}"
+            f"{os.fspath(path)!r} is not a model file, or is damaged: {error}{_advice(path)}"
         ) from error
     return arrays, _check_header(path, arrays, header)
+
+
+def _advice(path: str | os.PathLike[str]) -> str:
+    """Point to the function that was probably meant."""
+    name = os.fspath(path).lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
+    if name.endswith(_DATA_SUFFIXES):
+        return ". To read a data file, call polyleaf.datasets.load."
+    return ""
 
 
 def _check_header(

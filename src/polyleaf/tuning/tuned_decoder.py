@@ -19,6 +19,7 @@ from polyleaf.checks.matrices import is_sparse
 from polyleaf.data.read_targets import check_output_names
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.decoding import Decoder, LabelCalibrator
+from polyleaf.estimator.base import OneState
 from polyleaf.estimator.label_scores import ScoreKind, label_scores, score_kind
 from polyleaf.tuning.inputs import label_numbers, read_label_matrix, read_rows
 
@@ -26,7 +27,7 @@ _MOST_ROWS = 4000  # on which candidates are compared
 _FEWEST_KNOWN = 20  # fully observed rows, to choose among their label sets
 
 
-class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A multi-label classifier whose label sets are tuned for a metric.
 
     Cross-validation gives probabilities for rows that a model was not trained on. On those, ways
@@ -146,8 +147,9 @@ class TunedDecoder(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         named = {} if output_names is None else {"output_names": output_names}
         estimator = clone(self.estimator).fit(X, y, **named)
         # All at once: an error above leaves an earlier fit as it was.
-        self.estimator_, self.decoder_, self.calibrator_ = estimator, decoder, calibrator
-        self.results_ = results
+        self.__dict__.update(
+            estimator_=estimator, decoder_=decoder, calibrator_=calibrator, results_=results
+        )
         self._take_shape(labels.shape[1])
         return self
 
