@@ -1,10 +1,13 @@
 """Progress in notebooks: shown without widgets, and kept in the saved notebook."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from polyleaf.estimator.notebook_bar import in_notebook
+from polyleaf.estimator.running import progress_bar
+from polyleaf.experiments._compare import _with_progress
 
 CELL = """
 import numpy as np, sys
@@ -41,7 +44,9 @@ def test_a_saved_notebook_keeps_the_progress(tmp_path):
     assert not any("widget" in kind for each in cell.outputs for kind in each.get("data", {}))
 
 
-def test_a_fit_that_fails_leaves_the_bar_where_it_was(monkeypatch):
+@pytest.fixture
+def shown(monkeypatch):
+    """Pretend to be in a notebook; return the list of what it shows."""
     shown = []
 
     class Handle:
@@ -52,14 +57,13 @@ def test_a_fit_that_fails_leaves_the_bar_where_it_was(monkeypatch):
         shown.append(state["text/plain"])
         return Handle()
 
-    from types import SimpleNamespace
-
-    from polyleaf.estimator.running import progress_bar
-
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    return shown
 
+
+def test_a_fit_that_fails_leaves_the_bar_where_it_was(shown):
     def fail_after_three():
         with progress_bar("fit", 10, 1) as advance:
             for _ in range(3):
@@ -71,3 +75,9 @@ def test_a_fit_that_fails_leaves_the_bar_where_it_was(monkeypatch):
     assert shown[0].startswith("fit ░")
     assert " 3/10 " in shown[-1]
     assert "loss 0.5" in shown[-1]
+
+
+def test_comparisons_show_the_same_bar(shown):
+    rows = [{"run": number} for number in range(3)]
+    assert list(_with_progress(iter(rows), 5, 2, 1)) == rows
+    assert " 5/5 " in shown[-1]

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 from polyleaf.experiments._baseline_methods import METHODS
 from polyleaf.experiments._comparison import Comparison
 from polyleaf.experiments._identity import digest_of
@@ -261,6 +262,9 @@ def _run_on_one_thread(job: Job) -> dict[str, Any]:
 def _with_progress(
     rows: Iterator[dict[str, Any]], n_all: int, n_done: int, verbose: int
 ) -> Iterator[dict[str, Any]]:
+    if verbose and in_notebook():
+        yield from _with_notebook_bar(rows, n_all, n_done)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -274,6 +278,19 @@ def _with_progress(
             name = f"{row['dataset']}, {row['method']}, fold {row['fold']}{outcome}"
             progress.update(bar, advance=1, description=name[:60])
             yield row
+
+
+def _with_notebook_bar(
+    rows: Iterator[dict[str, Any]], n_all: int, n_done: int
+) -> Iterator[dict[str, Any]]:
+    bar = NotebookBar("comparing", n_all)
+    bar.advance(n_done)
+    try:
+        for row in rows:
+            bar.advance()
+            yield row
+    finally:
+        bar.finish()
 
 
 def _plan(
