@@ -83,6 +83,28 @@ def dense_regression(
     return Problem(name, n_train, n_test, n_features, n_outputs, draw)
 
 
+def many_rows(name: str, *, n_train: int, n_outputs: int, is_skewed: bool) -> Problem:
+    """Describe many rows of 28 features that are normal, or nine times of ten zero.
+
+    Targets are waves of ten features and products of neighbours, with noise.
+    """
+    n_test, n_features = 50_000, 28
+
+    def draw(number: int) -> Split:
+        rng = np.random.default_rng(number)
+        X = rng.normal(size=(n_train + n_test, n_features))
+        if is_skewed:
+            X = np.exp(X)
+            X[rng.random(X.shape) < 0.9] = 0.0
+        inputs = X[:, :10] - (X[:, :10].mean(axis=0) if is_skewed else 0.0)
+        waves = np.sin(2.0 * inputs) @ rng.normal(size=(10, n_outputs))
+        products = (inputs[:, :-1] * inputs[:, 1:]) @ rng.normal(size=(9, n_outputs))
+        Y = waves + 0.5 * products + rng.normal(size=waves.shape)
+        return Split(*_cut(X, Y, n_train))
+
+    return Problem(name, n_train, n_test, n_features, n_outputs, draw)
+
+
 def generated_labels(
     name: str, *, n_train: int, n_test: int, n_features: int, n_outputs: int
 ) -> Problem:
@@ -148,6 +170,17 @@ PROBLEMS: dict[str, Problem] = {
                 f"dense-30k-120-{d}", n_train=30_000, n_test=10_000, n_features=120, n_outputs=d
             )
             for d in (16, 100, 256)
+        ),
+        *(
+            many_rows(
+                f"{columns}-{size}-28-{d}",
+                n_train=n_train,
+                n_outputs=d,
+                is_skewed=columns == "skewed",
+            )
+            for columns in ("normal", "skewed")
+            for size, n_train in (("100k", 100_000), ("1m", 1_000_000))
+            for d in (1, 4, 16)
         ),
         generated_labels("labels-300-8-6", n_train=300, n_test=100, n_features=8, n_outputs=6),
         generated_labels(

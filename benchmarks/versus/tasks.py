@@ -64,6 +64,20 @@ TASKS: dict[str, Task] = {
             metrics=("r2",),
         ),
         Task(
+            name="rows",
+            settings={
+                "depth-6": {"max_depth": 6, "n_estimators": 30, "learning_rate": 0.1},
+                "leaves-31": {"max_leaf_nodes": 31, "n_estimators": 50, "learning_rate": 0.1},
+            },
+            problems=tuple(
+                f"{columns}-{n}-28-{d}"
+                for columns in ("normal", "skewed")
+                for n in ("100k", "1m")
+                for d in (1, 4, 16)
+            ),
+            metrics=("r2",),
+        ),
+        Task(
             name="label-boosting",
             settings={
                 "depth-6": {"max_depth": 6, "n_estimators": 100, "learning_rate": 0.1},

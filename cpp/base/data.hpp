@@ -14,6 +14,7 @@ constexpr int kTileFeatures = 4;
 // A place in a list of rows has 15 bits.
 constexpr int64_t kMostOrderedRows = 32768;
 
+class FixedStore;
 class SharedCuts;
 
 // Codes are ranks of value bins within a feature; missing values have a code of their own.
@@ -42,6 +43,8 @@ struct BinnedView {
     const uint32_t* row_orders = nullptr;
     // What trees with random cuts share; null: each makes its own.
     SharedCuts* cuts = nullptr;
+    // What trees in fixed point share; null: each makes its own.
+    FixedStore* fixed = nullptr;
 
     int64_t n_bins(int32_t feature) const {
         return bin_offsets[feature + 1] - bin_offsets[feature];
@@ -101,6 +104,13 @@ struct GrowParams {
     // Nodes of at least this many rows use histograms, smaller ones sort their rows; 0: the core
     // chooses, and keeps rows presorted in small subtrees.
     int64_t histogram_min_rows = 0;
+    // Sums in fixed point (grow/fixed_grower.hpp), which do not depend on the order of rows.
+    bool fixed_sums = false;
+    // Fixed point, depth-first: nodes of at most so many rows are finished by one worker, in
+    // floats.
+    int64_t float_rows = 0;
+    // Fixed point: without, the impurity of nodes is not known, and a split must have a gain.
+    bool measures_impurity = true;
     std::shared_ptr<StopFlag> stop;  // may be null; see StopFlag
 };
 

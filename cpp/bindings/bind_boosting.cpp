@@ -1,5 +1,6 @@
 // A round of boosting behind the tree, and the sum of trees.
 #include "bindings/common.hpp"
+#include "bindings/python_reducer.hpp"
 #include "boost/round.hpp"
 
 namespace polyleaf::bindings {
@@ -38,6 +39,25 @@ EntryWeights checked_weights(const OptionalRowWeights& by_row,
     return weights;
 }
 
+// Magic numbers of exact sums (2 d,) and of the loss (1,), and the collective that they pass.
+class ExactArguments {
+  public:
+    ExactArguments(const std::optional<Vector<double>>& magic,
+                   const std::optional<AllReduce>& reduce, int64_t d) {
+        require(magic || !reduce, "only exact sums can be reduced: give magic numbers");
+        if (!magic) return;
+        require_length(*magic, 2 * d + 1, "magic");
+        sums_.magic = magic->data();
+        sums_.loss_magic = magic->data()[2 * d];
+        if (reduce) sums_.reducer = &reducer_.emplace(*reduce);
+    }
+    const ExactSums& sums() const { return sums_; }
+
+  private:
+    ExactSums sums_;
+    std::optional<CollectiveReducer> reducer_;
+};
+
 template <typename Body>
 auto with_team(int n_threads, Body&& body) {
     require_threads(n_threads);
@@ -49,8 +69,11 @@ auto with_team(int n_threads, Body&& body) {
 
 void bound_leaf_sums(const Matrix<float>& values, const OptionalRowWeights& row_weights,
                      const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
-                     const Vector<int64_t>& leaf_offsets, OutMatrix<double> sums, int n_threads) {
+                     const Vector<int64_t>& leaf_offsets, OutMatrix<double> sums, int n_threads,
+                     const std::optional<Vector<double>>& magic,
+                     const std::optional<AllReduce>& reduce) {
     const int64_t n = length(values), d = values.shape(1);
+    const ExactArguments exact(magic, reduce, d);
     LeafSumsTask task;
     task.n_outputs = d;
     task.values = values.data();
@@ -58,6 +81,7 @@ void bound_leaf_sums(const Matrix<float>& values, const OptionalRowWeights& row_
     task.leaves = checked_leaves(rows, leaf_offsets, n);
     require_shape(sums, task.leaves.n_leaves, d, "sums");
     task.sums = sums.data();
+    task.exact = exact.sums();
     with_team(n_threads, [&](ThreadTeam& team) { leaf_sums(task, team); });
 }
 
@@ -77,8 +101,11 @@ void bound_move_rows(OutMatrix<float> raw, const Vector<int32_t>& rows,
 double bound_squared_step(OutMatrix<float> residual, const OptionalRowWeights& row_weights,
                           const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
                           const Vector<int64_t>& leaf_offsets, double learning_rate,
-                          double l2_regularization, OutMatrix<float> values, int n_threads) {
+                          double l2_regularization, OutMatrix<float> values, int n_threads,
+                          const std::optional<Vector<double>>& magic,
+                          const std::optional<AllReduce>& reduce) {
     const int64_t n = length(residual), d = residual.shape(1);
+    const ExactArguments exact(magic, reduce, d);
     StepTask task;
     task.n_outputs = d;
     task.weights = checked_weights(row_weights, entry_weights, n, d);
@@ -88,6 +115,7 @@ double bound_squared_step(OutMatrix<float> residual, const OptionalRowWeights& r
     task.gradient = residual.data();
     require_shape(values, task.leaves.n_leaves, d, "values");
     task.values = values.data();
+    task.exact = exact.sums();
     return with_team(n_threads, [&](ThreadTeam& team) { return squared_step(task, team); });
 }
 
@@ -96,8 +124,10 @@ double bound_logistic_step(OutMatrix<float> raw, OutMatrix<float> gradient,
                            const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
                            const Vector<int64_t>& leaf_offsets, double learning_rate,
                            double l2_regularization, float largest_move, OutMatrix<float> values,
-                           int n_threads) {
+                           int n_threads, const std::optional<Vector<double>>& magic,
+                           const std::optional<AllReduce>& reduce) {
     const int64_t n = length(raw), d = raw.shape(1);
+    const ExactArguments exact(magic, reduce, d);
     StepTask task;
     task.n_outputs = d;
     task.weights = checked_weights(row_weights, entry_weights, n, d);
@@ -112,6 +142,7 @@ double bound_logistic_step(OutMatrix<float> raw, OutMatrix<float> gradient,
     task.gradient = gradient.data();
     task.labels = labels.data();
     task.values = values.data();
+    task.exact = exact.sums();
     return with_team(n_threads, [&](ThreadTeam& team) { return logistic_step(task, team); });
 }
 
@@ -131,25 +162,43 @@ void bound_add_leaves(const Matrix<int32_t>& leaves, const Matrix<float>& values
     with_team(n_threads, [&](ThreadTeam& team) { add_leaves(task, team); });
 }
 
+void bound_project(const Matrix<float>& values, const Matrix<float>& matrix, OutMatrix<float> out,
+                   int n_threads) {
+    ProjectionTask task;
+    task.values = values.data();
+    task.n_rows = length(values);
+    task.n_columns = static_cast<int64_t>(values.shape(1));
+    require(length(matrix) == task.n_columns, "matrix must have a row for each column of values");
+    task.matrix = matrix.data();
+    task.n_out = static_cast<int64_t>(matrix.shape(1));
+    require_shape(out, task.n_rows, task.n_out, "out");
+    task.out = out.data();
+    with_team(n_threads, [&](ThreadTeam& team) { project(task, team); });
+}
+
 }  // namespace
 
 void bind_boosting(nb::module_& module) {
     module.def("leaf_sums", &bound_leaf_sums, nb::arg("values"), nb::arg("row_weights"),
                nb::arg("entry_weights"), nb::arg("rows"), nb::arg("leaf_offsets"), nb::arg("sums"),
-               nb::arg("n_threads"), "Weighted sums of the rows of every leaf.");
+               nb::arg("n_threads"), nb::arg("magic") = nb::none(), nb::arg("reduce") = nb::none(),
+               "Weighted sums of the rows of every leaf. magic: of exact sums (2 d + 1,), which "
+               "may pass reduce(numbers, by).");
+    module.def("project", &bound_project, nb::arg("values"), nb::arg("matrix"), nb::arg("out"),
+               nb::arg("n_threads"), "values @ matrix, each row whatever the others.");
     module.def("move_rows", &bound_move_rows, nb::arg("raw"), nb::arg("rows"),
                nb::arg("leaf_offsets"), nb::arg("values"), nb::arg("n_threads"),
                "Add the value of its leaf to every row.");
     module.def("squared_step", &bound_squared_step, nb::arg("residual"), nb::arg("row_weights"),
                nb::arg("entry_weights"), nb::arg("rows"), nb::arg("leaf_offsets"),
                nb::arg("learning_rate"), nb::arg("l2_regularization"), nb::arg("values"),
-               nb::arg("n_threads"),
+               nb::arg("n_threads"), nb::arg("magic") = nb::none(), nb::arg("reduce") = nb::none(),
                "Take mean residuals off; returns the fall of half the sum of squares.");
     module.def("logistic_step", &bound_logistic_step, nb::arg("raw"), nb::arg("gradient"),
                nb::arg("labels"), nb::arg("row_weights"), nb::arg("entry_weights"),
                nb::arg("rows"), nb::arg("leaf_offsets"), nb::arg("learning_rate"),
                nb::arg("l2_regularization"), nb::arg("largest_move"), nb::arg("values"),
-               nb::arg("n_threads"),
+               nb::arg("n_threads"), nb::arg("magic") = nb::none(), nb::arg("reduce") = nb::none(),
                "One Newton step per leaf and output; returns the logistic loss after it.");
     module.def("add_leaves", &bound_add_leaves, nb::arg("leaves"), nb::arg("values"),
                nb::arg("raw"), nb::arg("n_threads"),

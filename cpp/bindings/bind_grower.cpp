@@ -7,6 +7,8 @@
 #include "bin/row_orders.hpp"
 #include "bindings/binned.hpp"
 #include "bindings/channels.hpp"
+#include "bindings/python_reducer.hpp"
+#include "grow/fixed_grower.hpp"
 #include "grow/grower.hpp"
 
 namespace polyleaf::bindings {
@@ -26,6 +28,7 @@ void check_params(const GrowParams& params, const BinnedView& binned) {
     require(std::isfinite(params.min_impurity_decrease) && params.min_impurity_decrease >= 0.0,
             "min_impurity_decrease must be finite and not negative");
     require(params.histogram_min_rows >= 0, "histogram_min_rows must not be negative");
+    require(params.float_rows >= 0, "float_rows must not be negative");
     require_threads(params.n_threads);
 }
 
@@ -50,8 +53,30 @@ class RowOrders {
     std::vector<uint32_t> entries_;
 };
 
+// A tree in fixed point. rows may be empty if there is a reducer.
+GrownTree grow_fixed(const BinnedView& view, const Channels& channels, const Vector<int32_t>& rows,
+                     const GrowParams& params, const std::optional<AllReduce>& reduce) {
+    require(can_sum_fixed(view, channels.view()),
+            "sums in fixed point need dense channels, and features of at most 255 bins");
+    require(!params.double_precision, "sums are in fixed point or in double precision, not both");
+    require(!reduce || params.float_rows == 0,
+            "with a reducer no node can be finished in floats: float_rows must be 0");
+    for (int64_t i = 1; i < length(rows); ++i)
+        if (rows.data()[i] <= rows.data()[i - 1])
+            throw std::invalid_argument("rows must rise for sums in fixed point");
+    std::optional<CollectiveReducer> reducer;
+    if (reduce) reducer.emplace(*reduce);
+    return without_gil(
+        [&](Interrupt& interrupt) {
+            return grow_fixed_tree(view, channels.view(), rows.data(), length(rows), params,
+                                   interrupt, reducer ? &*reducer : nullptr);
+        },
+        params.stop ? &params.stop->is_set : nullptr);
+}
+
 GrownTree grow(const Binned& binned, const Channels& channels, const Vector<int32_t>& rows,
-               const GrowParams& params, const RowOrders* orders) {
+               const GrowParams& params, const RowOrders* orders,
+               const std::optional<AllReduce>& reduce) {
     BinnedView view = binned.view();
     check_params(params, view);
     if (orders) view.row_orders = orders->of(binned);
@@ -59,10 +84,12 @@ GrownTree grow(const Binned& binned, const Channels& channels, const Vector<int3
             "channels must have a row for each of the " + std::to_string(view.n_rows) +
                 " binned rows; got " + std::to_string(channels.n_rows()));
     // A full tree has twice as many nodes, which are numbered in int32.
-    require(length(rows) >= 1 && length(rows) <= int64_t{1} << 30,
+    require((length(rows) >= 1 || reduce) && length(rows) <= int64_t{1} << 30,
             "rows must have length between 1 and 2**30; got " + std::to_string(length(rows)));
     require_range(rows, 0, view.n_rows, "rows");
     channels.require_weight(rows);
+    if (params.fixed_sums) return grow_fixed(view, channels, rows, params, reduce);
+    require(!reduce, "only sums in fixed point can be reduced: set fixed_sums");
     const std::atomic<bool>* stop = params.stop ? &params.stop->is_set : nullptr;
     return without_gil(
         [&](Interrupt& interrupt) {
@@ -84,7 +111,7 @@ void write_nodes(const GrownTree& tree, OutVector<int32_t> feature, OutVector<do
                        category_offset.data()});
     for (int64_t i = 0; i < n; ++i) {
         const TreeNode& node = tree.nodes[i];
-        n_samples.data()[i] = node.end - node.begin;
+        n_samples.data()[i] = node.n_samples >= 0 ? node.n_samples : node.end - node.begin;
         weight.data()[i] = node.weight;
         impurity.data()[i] = node.impurity;
         gain.data()[i] = node.gain;
@@ -146,6 +173,9 @@ void bind_grower(nb::module_& module) {
         .def_rw("seed", &GrowParams::seed)
         .def_rw("n_threads", &GrowParams::n_threads)
         .def_rw("histogram_min_rows", &GrowParams::histogram_min_rows)
+        .def_rw("fixed_sums", &GrowParams::fixed_sums)
+        .def_rw("float_rows", &GrowParams::float_rows)
+        .def_rw("measures_impurity", &GrowParams::measures_impurity)
         .def_rw("stop", &GrowParams::stop, nb::arg().none());
 
     module.def("uses_row_orders", &uses_row_orders, nb::arg("n_rows"), nb::arg("n_channels"));
@@ -180,8 +210,17 @@ void bind_grower(nb::module_& module) {
             nb::arg("rows"));
 
     module.def("grow_tree", &grow, nb::arg("binned"), nb::arg("channels"), nb::arg("rows"),
-               nb::arg("params"), nb::arg("orders") = nb::none(),
-               "Grow a tree on channels; `orders` of the features save sorting dense ones.");
+               nb::arg("params"), nb::arg("orders") = nb::none(), nb::arg("reduce") = nb::none(),
+               "Grow a tree on channels; `orders` of the features save sorting dense ones. "
+               "reduce(numbers, by): makes numbers of this worker those of all, in place; `by` is "
+               "'sum' or 'max'. Needs fixed_sums.");
+    module.def(
+        "can_sum_fixed",
+        [](const Binned& binned, const Channels& channels) {
+            return can_sum_fixed(binned.view(), channels.view());
+        },
+        nb::arg("binned"), nb::arg("channels"),
+        "Whether a tree on these channels can be grown by sums in fixed point.");
 }
 
 }  // namespace polyleaf::bindings

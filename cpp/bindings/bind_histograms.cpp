@@ -7,51 +7,12 @@
 #include "base/random.hpp"
 #include "bindings/binned.hpp"
 #include "bindings/channels.hpp"
+#include "bindings/python_reducer.hpp"
 #include "grow/histogram_team.hpp"
-#include "grow/reducer.hpp"
 
 namespace polyleaf::bindings {
 
 namespace {
-
-const char* name_of(SumOf what) {
-    switch (what) {
-        case SumOf::node_rows:
-            return "node_rows";
-        case SumOf::node_sums:
-            return "node_sums";
-        case SumOf::bin_rows:
-            return "bin_rows";
-        case SumOf::bin_weights:
-            return "bin_weights";
-        case SumOf::bin_gradients:
-            return "bin_gradients";
-        default:
-            return "bin_hessians";
-    }
-}
-
-template <typename T>
-nb::object view_of(const SumBlock& block) {
-    const size_t shape[] = {static_cast<size_t>(block.n_rows), static_cast<size_t>(block.width)};
-    const int64_t strides[] = {block.stride, 1};
-    return nb::cast(
-        nb::ndarray<nb::numpy, T>(static_cast<T*>(block.data), 2, shape, nb::handle(), strides),
-        nb::rv_policy::reference);
-}
-
-nb::object view_of_block(const SumBlock& block) {
-    switch (block.type) {
-        case SumType::uint32:
-            return view_of<uint32_t>(block);
-        case SumType::int64:
-            return view_of<int64_t>(block);
-        case SumType::float32:
-            return view_of<float>(block);
-        default:
-            return view_of<double>(block);
-    }
-}
 
 // Calls a function of Python with the sums, which it changes in place.
 class PythonReducer : public Reducer {

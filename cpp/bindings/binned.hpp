@@ -8,6 +8,7 @@
 #include "base/data.hpp"
 #include "bin/shared_cuts.hpp"
 #include "bindings/common.hpp"
+#include "grow/fixed_store.hpp"
 
 namespace polyleaf::bindings {
 
@@ -58,6 +59,7 @@ class Binned {
         is_two_valued_.resize(p);
         view_.is_two_valued = is_two_valued_.data();
         view_.cuts = &cuts_;
+        view_.fixed = &fixed_;
         without_gil([&](Interrupt& interrupt) {
             check_dense(interrupt);
             check_sparse(interrupt);
@@ -200,6 +202,7 @@ class Binned {
     std::optional<Vector<uint32_t>> sparse_code_;
     std::vector<uint8_t> is_two_valued_;
     SharedCuts cuts_;
+    FixedStore fixed_;
     BinnedView view_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/parallel.hpp"
+#include "grow/reducer.hpp"
 
 namespace polyleaf {
 
@@ -21,12 +22,21 @@ struct EntryWeights {
     const float* by_entry = nullptr;  // (n, n_outputs)
 };
 
+// How sums are kept if they must not depend on the order of the rows (ExactUnit).
+struct ExactSums {
+    // (2 n_outputs,): of weighted gradients, and of weights or curvatures; null: in any order.
+    const double* magic = nullptr;
+    double loss_magic = 0.0;
+    Reducer* reducer = nullptr;  // null: there is one worker
+};
+
 // sums[leaf][k]: the weighted sum of values[row][k] over the leaf's rows.
 struct LeafSumsTask {
     int64_t n_outputs = 0;
     const float* values = nullptr;  // IN (n, n_outputs)
     EntryWeights weights;           // IN
     LeafRows leaves;                // IN
+    ExactSums exact;                // IN
     double* sums = nullptr;         // OUT (n_leaves, n_outputs)
 };
 void leaf_sums(const LeafSumsTask& task, ThreadTeam& team);
@@ -50,6 +60,7 @@ struct StepTask {
     float largest_move = 0.0f;  // bound of a leaf value before shrinkage; logistic loss only
     float* raw = nullptr;       // IN OUT (n, n_outputs); logistic loss only
     float* gradient = nullptr;  // IN OUT (n, n_outputs) negative gradients, not weighted
+    ExactSums exact;            // IN
     float* values = nullptr;    // OUT (n_leaves, n_outputs), shrunk
 };
 
@@ -59,6 +70,16 @@ double squared_step(const StepTask& task, ThreadTeam& team);
 
 // Logistic loss: one Newton step per leaf and output. Returns the weighted loss after it.
 double logistic_step(const StepTask& task, ThreadTeam& team);
+
+// out = values . matrix, (n_rows, n_out), row by row.
+struct ProjectionTask {
+    const float* values = nullptr;  // IN (n_rows, n_columns)
+    int64_t n_rows = 0, n_columns = 0;
+    const float* matrix = nullptr;  // IN (n_columns, n_out)
+    int64_t n_out = 0;
+    float* out = nullptr;  // OUT
+};
+void project(const ProjectionTask& task, ThreadTeam& team);
 
 // raw[row] += the sum over trees of values[leaves[row][tree]].
 struct AddLeavesTask {

@@ -144,10 +144,6 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
     }
 }
 
-namespace {
-
-// Scores of the rows of `means` (n, width) along their weighted principal axis, by power
-// iteration from the row that deviates most.
 std::vector<double> principal_scores(std::vector<double> means, const std::vector<double>& weights,
                                      size_t width) {
     const size_t n = weights.size();
@@ -185,8 +181,6 @@ std::vector<double> principal_scores(std::vector<double> means, const std::vecto
         scores[i] = std::inner_product(axis.begin(), axis.end(), means.begin() + i * width, 0.0);
     return scores;
 }
-
-}  // namespace
 
 // Reorders the column's groups, and the place of the default rows among them, by score.
 void FeatureSearch::order_categories(const SearchNode& node) {

@@ -9,13 +9,6 @@
 
 namespace polyleaf {
 
-namespace {
-
-// Draws of one node for different purposes must not meet.
-constexpr uint64_t kSubsetSalt = 0xdecade00ULL;
-
-}  // namespace
-
 FeatureSearch::FeatureSearch(Workspace& workspace)
     : label_sums(workspace.channels.is_sparse() ? workspace.channels.n_channels : 0, 0.0),
       workspace_(workspace),

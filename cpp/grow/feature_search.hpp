@@ -12,6 +12,14 @@ namespace polyleaf {
 
 class FlagSums;
 
+// Scores of the rows of `means` (n, width) along their weighted principal axis, by power
+// iteration from the row that deviates most.
+std::vector<double> principal_scores(std::vector<double> means, const std::vector<double>& weights,
+                                     size_t width);
+
+// Separates draws of subsets from other draws with the seed of a node.
+constexpr uint64_t kSubsetSalt = 0xdecade00ULL;
+
 // A node under search: its rows, its sums, its seed and where its channels are (null: only at
 // the source, to be loaded block by block).
 struct SearchNode {

@@ -24,6 +24,7 @@ struct TreeNode {
     int64_t category_offset = -1;  // into GrownTree::category_words; -1: a numeric split
     double threshold = 0.0;        // value <= threshold goes left
     int32_t begin = 0, end = 0;    // the node's rows in GrownTree::rows
+    int64_t n_samples = -1;        // rows of all workers; -1: end - begin
     double weight = 0.0;           // sum of h, averaged over channels when h is per channel
     double impurity = 0.0;         // sum over channels of the weighted squared deviations
     double gain = 0.0;             // what the split takes off the criterion; 0 for a leaf

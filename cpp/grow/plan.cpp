@@ -36,6 +36,13 @@ int64_t blocks_of(int32_t n_channels) {
 
 const PlanRule plan_rules[] = {
     // nodes, feature, when, limit, finder
+    {kLarge, FeatureKind::numeric, When::fixed_sums, Limit::none, Finder::fixed_histogram},
+    {kLarge, FeatureKind::sparse_numeric, When::fixed_sums, Limit::none, Finder::fixed_histogram},
+    {kSibling, FeatureKind::numeric, When::fixed_sums, Limit::none, Finder::fixed_difference},
+    {kSibling, FeatureKind::sparse_numeric, When::fixed_sums, Limit::none,
+     Finder::fixed_difference},
+    {kLarge | kSibling, FeatureKind::category, When::fixed_sums, Limit::none,
+     Finder::fixed_categories},
     {kLarge | kListed, FeatureKind::numeric, When::whole_lists, Limit::none, Finder::whole_list},
     {kListed, FeatureKind::numeric, When::presorted_lists, Limit::none, Finder::presorted_list},
     {kSibling, FeatureKind::numeric, When::subtraction, Limit::none, Finder::subtracted_histogram},
@@ -87,6 +94,9 @@ const Described finder_names[kFinders] = {
     {"small_sorted", "drawn features of a few rows, from inner products of the rows"},
     {"small_cuts", "random cuts of a few rows, from inner products of the rows"},
     {"small_flags", "flags of a few rows, from inner products of the rows"},
+    {"fixed_histogram", "sums per bin in fixed point, all features to a pass over the rows"},
+    {"fixed_difference", "the parent's sums in fixed point minus the smaller sibling's"},
+    {"fixed_categories", "categories, as the greedy or ordered ones, from sums in fixed point"},
 };
 
 const Described node_kind_names[kNodeKinds] = {
@@ -128,6 +138,7 @@ const Described when_names[kWhens] = {
     {"small_sorted", "plain gains, drawn features, all dense and numeric"},
     {"small_cuts", "plain gains, `random_cuts`, all features dense and numeric"},
     {"small_flags", "incremental, all features have two values, no regularisation, float32"},
+    {"fixed_sums", "parameter `fixed_sums`"},
 };
 
 const Described limit_names[kLimits] = {
@@ -192,6 +203,7 @@ void SearchPlan::decide_conditions(const TreeFacts& facts, const GrowParams& par
     set(When::always, true);
     set(When::best_cuts, !params.random_cuts);
     set(When::random_cuts, params.random_cuts);
+    set(When::fixed_sums, params.fixed_sums);
     // Sorting by the mean is optimal for one channel; for several the subset is grown greedily.
     set(When::greedy_categories,
         !params.random_cuts && facts.n_channels > 1 && !facts.has_sparse_labels);

@@ -36,8 +36,11 @@ enum class Finder : uint8_t {
     small_sorted,
     small_cuts,
     small_flags,
+    fixed_histogram,
+    fixed_difference,
+    fixed_categories,
 };
-constexpr int kFinders = 20;
+constexpr int kFinders = 23;
 
 // Where a node stands in the growth of its tree.
 enum class NodeKind : uint8_t {
@@ -76,8 +79,9 @@ enum class When : uint8_t {
     small_sorted,
     small_cuts,
     small_flags,
+    fixed_sums,
 };
-constexpr int kWhens = 15;
+constexpr int kWhens = 16;
 
 // Conditions on the node at hand.
 enum class Limit : uint8_t {
@@ -240,7 +244,7 @@ class SearchPlan {
         Limit limit = Limit::none;
         Finder finder = Finder::walk;
     };
-    static constexpr int kMostSteps = 5;
+    static constexpr int kMostSteps = 6;
 
     void set(When when, bool does_hold) {
         whens_ |= uint32_t{does_hold} << static_cast<int>(when);

@@ -23,10 +23,23 @@
 // The number of blocks and their shapes depend on the data's columns, the channels and the
 // parameters, never on a worker's rows: workers stay in step, even one without rows.
 //
-// What does not pass here: the other split finders, which see the rows of one worker, and subtrees
-// that one thread grows (Subtrees). A driver that grows whole trees on several workers has to
-// decide by `NodeTotals::n_rows` where this one looks at the size of a range. Such a node is not
-// centred: all workers must sum the same numbers.
+// Trees in fixed point (fixed_grower.hpp) grow on any number of workers. For a tree:
+//
+//   1. tree_rows     int64   (1, 1)           number of rows
+//   2. largest       float64 (1, lanes)       largest size of each channel and weight: the maximum
+//   3. sizes         float64 (1, lanes)       sums of the sizes, multiples of a common unit
+//      From these three, each worker derives the same scale.
+// and for nodes that are searched together, the smaller one of each pair of siblings:
+//   4. bin_sums      int32   (n_bins, width)  rows, weight, gradients and Hessians per bin; n_bins
+//                                             counts the bins of all features of all these nodes
+// A round of boosting (boost/round.hpp) adds:
+//   5. leaf_sums     float64 (n_leaves, 2 d)  weighted gradients, and weights or curvatures
+//   6. loss          float64 (1, 1)           logistic loss only
+//
+// Float64 sums here are sums of multiples of a unit, so few that they are exact: they do not
+// depend on the order of the workers either.
+//
+// What does not pass here: split finders other than these, which see the rows of one worker.
 #pragma once
 
 #include <cstdint>
@@ -40,12 +53,21 @@ enum class SumOf : uint8_t {
     bin_weights,
     bin_gradients,
     bin_hessians,
+    tree_rows,
+    largest,
+    sizes,
+    bin_sums,
+    leaf_sums,
+    loss,
 };
 
-// Sums in fixed point will come as int64 where they are float32 and float64 today.
-enum class SumType : uint8_t { uint32, int64, float32, float64 };
+enum class SumType : uint8_t { uint32, int32, int64, float32, float64 };
+
+// How the numbers of several workers become one.
+enum class ReduceBy : uint8_t { sum, maximum };
 
 inline constexpr SumType type_of(const uint32_t*) { return SumType::uint32; }
+inline constexpr SumType type_of(const int32_t*) { return SumType::int32; }
 inline constexpr SumType type_of(const int64_t*) { return SumType::int64; }
 inline constexpr SumType type_of(const float*) { return SumType::float32; }
 inline constexpr SumType type_of(const double*) { return SumType::float64; }
@@ -66,6 +88,7 @@ struct SumBlock {
     void* data;  // IN OUT
     int64_t n_rows, width, stride;
     int32_t channel_block = 0;  // of bin_gradients and bin_hessians
+    ReduceBy by = ReduceBy::sum;
 };
 
 // With one worker there is no Reducer (a null pointer), and the search does not wait for any.

@@ -18,9 +18,11 @@ class StoppingRules {
         : params_(params), n_channels_(n_channels) {}
 
     bool can_split(const NodeRange& range, int64_t depth) const {
+        return can_split(range.size(), depth);
+    }
+    bool can_split(int64_t n_rows, int64_t depth) const {
         return (params_.max_depth < 0 || depth < params_.max_depth) &&
-               range.size() >= params_.min_samples_split &&
-               range.size() / 2 >= params_.min_samples_leaf;
+               n_rows >= params_.min_samples_split && n_rows / 2 >= params_.min_samples_leaf;
     }
     bool is_pure(double weight, double impurity) const {
         return impurity <= kPureShare * pure_scale_ * weight;
@@ -37,9 +39,10 @@ class StoppingRules {
     }
 
     // The root tells what a pure node is, and the least gain.
-    void note_root(const NodeTotals& totals) {
-        pure_scale_ = totals.weight > 0.0 ? totals.impurity / totals.weight : 0.0;
-        least_gain_ = params_.min_impurity_decrease * totals.weight * n_channels_;
+    void note_root(const NodeTotals& totals) { note_root(totals.weight, totals.impurity); }
+    void note_root(double weight, double impurity) {
+        pure_scale_ = weight > 0.0 ? impurity / weight : 0.0;
+        least_gain_ = params_.min_impurity_decrease * weight * n_channels_;
     }
 
   private:

@@ -2,9 +2,11 @@
 #include "kernels/kernels.hpp"
 
 #include "kernels/boosting.inl"
+#include "kernels/boosting_exact.inl"
 #include "kernels/columns.inl"
 #include "kernels/cuts.inl"
 #include "kernels/find_bins.inl"
+#include "kernels/fixed.inl"
 #include "kernels/histogram.inl"
 #include "kernels/lanes.inl"
 #include "kernels/list.inl"
@@ -54,11 +56,20 @@ constexpr Kernels table() {
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;
     kernels.scan_weighted = scan_weighted<N>;
+    kernels.build_fixed = build_fixed;
+    kernels.scan_fixed = scan_fixed;
+    kernels.scan_fixed_weighted = scan_fixed_weighted;
+    kernels.largest_of_columns = largest_of_columns;
     kernels.sum_leaf = sum_leaf;
     kernels.add_to_leaf = add_to_leaf;
     kernels.take_from_leaf = take_from_leaf;
     kernels.sum_logistic_leaf = sum_logistic_leaf;
     kernels.move_logistic_leaf = move_logistic_leaf;
+    kernels.sum_leaf_exactly = sum_leaf_exactly;
+    kernels.weigh_leaf_exactly = weigh_leaf_exactly;
+    kernels.sum_logistic_leaf_exactly = sum_logistic_leaf_exactly;
+    kernels.move_logistic_leaf_exactly = move_logistic_leaf_exactly;
+    kernels.project_rows = project_rows;
     return kernels;
 }
 

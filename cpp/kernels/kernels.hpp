@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/fixed_kernels.hpp"
 #include "kernels/kernel_blocks.hpp"
 #include "kernels/list_kernels.hpp"
 #include "kernels/row_kernels.hpp"
@@ -120,6 +121,20 @@ struct LeafTask {
     float* scratch = nullptr;         // scratch (2 * n_outputs,)
     double* sums = nullptr;           // IN OUT (n_outputs,)
     double* curvature = nullptr;      // IN OUT (n_outputs,)
+    // Exact sums only (ExactUnit): IN (2 n_outputs,) of sums and curvatures, and of the loss.
+    const double* magic = nullptr;
+    double loss_magic = 0.0;
+};
+
+// out[row] = values[row] . matrix, in the order of the columns whatever the other rows: float32
+// products by BLAS depend on how many rows there are.
+constexpr int kProjectLanes = 16;
+struct ProjectTask {
+    const float* values = nullptr;  // IN (n_rows, n_columns)
+    int64_t n_rows = 0, n_columns = 0;
+    const float* matrix = nullptr;  // IN (n_columns, kProjectLanes), zeros behind n_out
+    float* out = nullptr;           // OUT n_out numbers every `out_stride`
+    int64_t n_out = 0, out_stride = 0;
 };
 
 struct Kernels {
@@ -155,11 +170,20 @@ struct Kernels {
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);
     void (*scan_weighted)(const WeightedScanTask&);
+    void (*build_fixed)(const FixedBuildTask&);
+    void (*scan_fixed)(const FixedScanTask&);
+    void (*scan_fixed_weighted)(const FixedWeightedScanTask&);
+    void (*largest_of_columns)(const LargestTask&);
     void (*sum_leaf)(const LeafTask&);
     void (*add_to_leaf)(const LeafTask&);
     void (*take_from_leaf)(const LeafTask&);
     void (*sum_logistic_leaf)(const LeafTask&);
     double (*move_logistic_leaf)(const LeafTask&);
+    void (*sum_leaf_exactly)(const LeafTask&);
+    void (*weigh_leaf_exactly)(const LeafTask&);
+    void (*sum_logistic_leaf_exactly)(const LeafTask&);
+    double (*move_logistic_leaf_exactly)(const LeafTask&);
+    void (*project_rows)(const ProjectTask&);
 };
 
 // Blocks of 4, 8 or 16 channels: the smallest that holds them all, 16 when there are more.

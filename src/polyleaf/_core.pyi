@@ -85,6 +85,9 @@ class GrowParams:
     seed: int
     n_threads: int
     histogram_min_rows: int
+    fixed_sums: bool
+    float_rows: int
+    measures_impurity: bool
     stop: StopFlag | None
 
 def uses_row_orders(n_rows: int, n_channels: int) -> bool: ...
@@ -136,7 +139,9 @@ def grow_tree(
     rows: Vector[np.int32],
     params: GrowParams,
     orders: RowOrders | None = None,
+    reduce: Callable[[Any, str], None] | None = None,
 ) -> GrownTree: ...
+def can_sum_fixed(binned: Binned, channels: Channels) -> bool: ...
 def search_histograms(
     binned: Binned,
     channels: Channels,
@@ -511,6 +516,11 @@ def leaf_sums(
     leaf_offsets: Vector[np.int64],
     sums: Matrix[np.float64],
     n_threads: int,
+    magic: Vector[np.float64] | None = None,
+    reduce: Callable[[Any, str], None] | None = None,
+) -> None: ...
+def project(
+    values: Matrix[np.float32], matrix: Matrix[np.float32], out: Matrix[np.float32], n_threads: int
 ) -> None: ...
 def move_rows(
     raw: Matrix[np.float32],
@@ -529,6 +539,8 @@ def squared_step(
     l2_regularization: float,
     values: Matrix[np.float32],
     n_threads: int,
+    magic: Vector[np.float64] | None = None,
+    reduce: Callable[[Any, str], None] | None = None,
 ) -> float: ...
 def logistic_step(
     raw: Matrix[np.float32],
@@ -543,6 +555,8 @@ def logistic_step(
     largest_move: float,
     values: Matrix[np.float32],
     n_threads: int,
+    magic: Vector[np.float64] | None = None,
+    reduce: Callable[[Any, str], None] | None = None,
 ) -> float: ...
 def add_leaves(
     leaves: Matrix[np.int32], values: Matrix[np.float32], raw: Matrix[np.float32], n_threads: int

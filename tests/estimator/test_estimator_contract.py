@@ -54,6 +54,7 @@ WRONG_VALUES = {
     "decoding": "thresholds",
     "leaf_fit": "relable",
     "leaf_values": "newtn",
+    "sums": "fix",
     "max_depth": 0,
     "max_leaf_nodes": 1,
     "min_samples_split": 1,

@@ -33,7 +33,7 @@ from polyleaf.boosting.rounds import (
     StoppingRule,
     choose_projection,
 )
-from polyleaf.boosting.state import Units
+from polyleaf.boosting.units import Units
 from polyleaf.boosting.validation import (
     HeldOut,
     Validation,

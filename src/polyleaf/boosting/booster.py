@@ -16,14 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.boosting.exact import ExactSums, ShardTargets
 from polyleaf.boosting.leaves import LeafFitter, TreeMove, gradient_channels, mixed_row_weights
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.state import BoostingState, LeafRows, Units, check_size, make_state
+from polyleaf.boosting.state import BoostingState, LeafRows, make_state
+from polyleaf.boosting.units import Units, check_size
+from polyleaf.data.binned import MANY_ROWS
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
 from polyleaf.trees.channels import Channels, Scaling
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
 from polyleaf.trees.moments import Moments
+from polyleaf.trees.shards import Shard, draw_share
 from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
 if TYPE_CHECKING:
@@ -60,6 +64,17 @@ class BoostingSettings:
     is_squared_error: bool
     is_joint: bool
     can_part: bool
+
+
+def _sums_in_fixed_point(data: TrainingData, settings: TreeSettings, shard: Shard) -> bool:
+    """Tell whether sums are in fixed point: if asked for, on many rows, or on several workers."""
+    if settings.sums != "auto":
+        return settings.sums == "fixed" or shard.reduce is not None
+    if shard.reduce is not None:
+        return True
+    features = data.features
+    is_dense = features.sparse_features.size == 0 and features.dense_codes.dtype == np.uint8
+    return is_dense and data.weighted_rows.size >= MANY_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +140,8 @@ class Booster:
     n_threads : int
     units : Units
         Of these data, or those of an earlier fit that is gone on with.
+    shard : Shard, optional
+        Where rows are divided between workers: those of this one. Sums are in fixed point then.
     """
 
     def __init__(
@@ -134,20 +151,28 @@ class Booster:
         entropy: Sequence[int],
         n_threads: int,
         units: Units,
+        shard: Shard | None = None,
     ) -> None:
-        self._take(data, settings, entropy, n_threads, units)
+        self._take(data, settings, entropy, n_threads, units, shard)
         self.targets = targets = units.loss_targets(data.targets)
         check_size(targets)
         loss = settings.loss
         loss.check_targets(targets)
         check_shapes(loss, targets)
-        self.baseline = loss.baseline(targets)
+        shared = ShardTargets.around(targets, self.shard) if self.is_fixed else targets
+        self.baseline = loss.baseline(shared)
         check_finite(loss, targets, self.baseline)
-        self.total_weight = loss.total_weight(targets)
+        self.total_weight = loss.total_weight(shared)
+        self._exact: ExactSums | None = None
+        if self.is_fixed:
+            self._exact = ExactSums(self.shard, targets.weights, targets.n_channels)
         self._first_value: float | None = None
         if settings.is_squared_error:
             raw = np.broadcast_to(self.baseline.astype(np.float32), targets.values.shape)
-            self._first_value = loss.value(targets, raw)
+            if self._exact is None:
+                self._first_value = loss.value(targets, raw)
+            else:
+                self._first_value = self._exact.loss_value(loss, targets, raw)
         self._fitter = LeafFitter(settings, data.weight_unit)
         self._row_weights = mixed_row_weights(data.targets)
 
@@ -158,7 +183,10 @@ class Booster:
         entropy: Sequence[int],
         n_threads: int,
         units: Units,
+        shard: Shard | None = None,
     ) -> None:
+        self.shard = Shard.alone(data.n_rows) if shard is None else shard
+        self.is_fixed = _sums_in_fixed_point(data, settings.tree, self.shard)
         self.data, self.settings, self.n_threads, self.units = data, settings, n_threads, units
         self.entropy = [int(number) for number in entropy]
         self.feedback: list[Feedback] = []
@@ -193,6 +221,7 @@ class Booster:
             self.data.weighted_rows,
             self.n_threads,
             self._first_value,
+            self._exact,
         )
         context = self.context
         _ = context.varying_channels  # those of y, however well a model fits them
@@ -299,11 +328,15 @@ class Booster:
         """Grow the splits; also give the leaf of every watched row, of shape (n_watched, 1)."""
         seed = int(rng.integers(2**63))
         rows = self._drawn_rows(rng)
-        is_ordered = rows.size == self.data.n_rows and _core.uses_row_orders(rows.size, n_channels)
+        is_ordered = (
+            rows.size == self.data.n_rows
+            and not self.is_fixed
+            and _core.uses_row_orders(rows.size, n_channels)
+        )
         orders = self._row_orders if is_ordered else None
         params = self._params
         params.seed = seed
-        grown = grow_splits(self.data, channels, params, rows, orders)
+        grown = grow_splits(self.data, channels, params, rows, orders, self.shard.reduce)
         if self._watched is None:
             return grown, None
         nodes = apply_trees(grown.structure, self._watched, self.n_threads)
@@ -314,6 +347,9 @@ class Booster:
         """How trees grow; the seed is set for each."""
         params = grow_params(self.settings.tree, self.data, self._scaling, 0)
         params.n_threads = self.n_threads
+        params.fixed_sums = self.is_fixed
+        params.float_rows = 0
+        params.measures_impurity = False
         return params
 
     @cached_property
@@ -325,6 +361,12 @@ class Booster:
         """Rows of a round: all that count, or a share of them, ascending."""
         rows = self.data.weighted_rows
         if self.settings.subsample == 1.0:
+            return rows
+        if self.is_fixed:
+            seed = int(rng.integers(2**63))
+            drawn = draw_share(seed, self.shard.numbers[rows], self.settings.subsample)
+            if self.shard.count(int(drawn.sum())) > 0:
+                return rows[drawn]
             return rows
         n_drawn = max(1, round(self.settings.subsample * rows.size))
         return np.sort(rng.choice(rows, n_drawn, replace=False, shuffle=False))

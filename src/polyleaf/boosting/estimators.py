@@ -101,6 +101,7 @@ class BoostingRegressor(Boosting, Regressor):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())
@@ -226,6 +227,7 @@ class BoostingClassifier(Boosting, Classifier):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())

@@ -23,7 +23,8 @@ from scipy import sparse
 from polyleaf.boosting.booster import Booster, BoostingSettings, FeatureGains, GrownRound
 from polyleaf.boosting.leaves import TreeMove
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.state import LeafRows, Units
+from polyleaf.boosting.state import LeafRows
+from polyleaf.boosting.units import Units
 from polyleaf.projections import (
     Achlioptas,
     Gaussian,

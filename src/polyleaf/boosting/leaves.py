@@ -43,7 +43,7 @@ def gradient_channels(
     gradient, by_entry = state.gradient, state.entry_weights
     if by_entry is not None:
         gradient = gradient * by_entry
-    shown = _shown(gradient, view)
+    shown = _shown(gradient, view, None if state.exact is None else state.n_threads)
     if by_entry is None:
         by_row = state.row_weights
         if by_row is not None:
@@ -55,8 +55,13 @@ def gradient_channels(
     return Channels(shown, None, np.ascontiguousarray(selected))
 
 
-def _shown(gradient: NDArray[np.float32], view: View) -> NDArray[np.float32]:
-    """Apply the view to gradients; unlike targets they need no centring."""
+def _shown(
+    gradient: NDArray[np.float32], view: View, n_threads: int | None
+) -> NDArray[np.float32]:
+    """Apply the view to gradients; unlike targets they need no centring.
+
+    With `n_threads`, what a row becomes does not depend on the other rows.
+    """
     if view.given is not None:
         return view.given
     if view.selected is not None:
@@ -66,8 +71,18 @@ def _shown(gradient: NDArray[np.float32], view: View) -> NDArray[np.float32]:
     if sparse.issparse(view.matrix):
         used = np.flatnonzero(view.seen)
         matrix = view.matrix.tocsr()[used].toarray().astype(np.float32)
-        return np.ascontiguousarray(gradient[:, used] @ matrix)
-    return np.ascontiguousarray(gradient @ view.matrix.astype(np.float32))
+        return _product(np.ascontiguousarray(gradient[:, used]), matrix, n_threads)
+    return _product(gradient, view.matrix.astype(np.float32), n_threads)
+
+
+def _product(
+    gradient: NDArray[np.float32], matrix: NDArray[np.float32], n_threads: int | None
+) -> NDArray[np.float32]:
+    if n_threads is None:
+        return np.ascontiguousarray(gradient @ matrix)
+    shown = np.empty((gradient.shape[0], matrix.shape[1]), np.float32)
+    _core.project(gradient, np.ascontiguousarray(matrix), shown, n_threads)
+    return shown
 
 
 def mixed_row_weights(targets: Targets) -> NDArray[np.float32] | None:
@@ -227,14 +242,14 @@ class LeafFitter:
         """Mean of the one channel in every leaf, of shape (n_leaves,)."""
         source = channels.source
         assert isinstance(source, np.ndarray)
-        sums = np.add.reduceat(source[leaves.rows, 0].astype(np.float64), leaves.offsets[:-1])
+        sums = state.plain_sums(source[:, 0], leaves)
         weights = channels.row_weights
         if weights is None and channels.entry_weights is not None:
             weights = channels.entry_weights[:, 0]
         if weights is None:
-            totals = np.diff(leaves.offsets).astype(np.float64)
+            totals = state.plain_sums(np.ones(source.shape[0], np.float32), leaves)
         else:
-            totals = np.add.reduceat(weights[leaves.rows].astype(np.float64), leaves.offsets[:-1])
+            totals = state.plain_sums(weights, leaves)
         totals = totals + self._l2
         return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
-from polyleaf.boosting.state import Units
+from polyleaf.boosting.units import Units
 from polyleaf.boosting.validation import Validation, joined_rows
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin

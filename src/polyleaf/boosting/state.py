@@ -1,13 +1,11 @@
 """What boosting keeps of every training row: targets, raw predictions and gradients, in float32.
 
-Targets are brought to units of their own: standardised, where the loss allows that. All gradients
-here are negative ones, not weighted, of shape (n_rows, n_channels). The squared error needs no raw
-predictions: its negative gradient is the residual.
+All gradients here are negative ones, not weighted, of shape (n_rows, n_channels). The squared
+error needs no raw predictions: its negative gradient is the residual.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,88 +14,12 @@ from numpy.typing import NDArray
 
 from polyleaf import _core
 from polyleaf.losses import Logistic, Loss, LossTargets, SquaredError
-from polyleaf.trees.moments import Moments, row_blocks
 
 if TYPE_CHECKING:
-    from polyleaf.data import Targets, TrainingData
+    from polyleaf.boosting.exact import ExactSums
 
-#: Outputs in float32 beyond this would make gradients that cannot be squared.
-_LARGEST_COUNT = 1e12
 #: Down to this share of the first one, a loss is followed by what every round takes off it.
 _FOLLOWED = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """How raw predictions relate to targets: target = shift + scale * raw.
-
-    Attributes
-    ----------
-    shift, scale : ndarray of shape (n_channels,), float64
-        Of the channels of raw predictions: several per target for several quantiles.
-    repeats : int
-        Raw channels per channel of the targets.
-    is_observed : ndarray of shape (n_channels,), bool
-        Whether a channel was observed at all.
-    """
-
-    shift: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    repeats: int
-    is_observed: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls, data: TrainingData, moments: Moments, loss: Loss, repeats: int, normalize: bool
-    ) -> Units:
-        """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
-        n_channels = moments.mean.size
-        shift, scale = np.zeros(n_channels), np.ones(n_channels)
-        if data.targets.schema.kind == "regression":
-            if loss.is_equivariant:
-                shift = moments.mean
-                scale = _scale(moments.std, normalize)
-            else:
-                _check_counts(data.targets)
-        return cls(
-            np.repeat(shift, repeats),
-            np.repeat(scale, repeats),
-            repeats,
-            np.repeat(_is_observed(data, n_channels), repeats),
-        )
-
-    def loss_targets(self, targets: Targets) -> LossTargets:
-        """Give targets and weights to a loss, in these units."""
-        offsets = targets.schema.channel_offsets
-        values, weights = self._scaled(targets.values), self._weights(targets)
-        # The quantiles of an output are a group: whoever looks at one sees all of them.
-        return LossTargets(values, weights, (offsets * self.repeats).astype(np.int32))
-
-    def _scaled(self, values: Any) -> NDArray[np.float32]:
-        """Bring targets of shape (n_rows, n_targets) to these units."""
-        if not isinstance(values, np.ndarray):
-            values = values.toarray()
-        scaled = np.empty((values.shape[0], self.shift.size), dtype=np.float32)
-        for rows in row_blocks(*scaled.shape):
-            block = values[rows]
-            if self.repeats > 1:
-                block = np.repeat(block, self.repeats, axis=1)
-            scaled[rows] = (block - self.shift) / self.scale
-        return scaled
-
-    def _weights(self, targets: Targets) -> NDArray[np.float32] | None:
-        """Weights in their unit, 0 where a target is not observed."""
-        scaled: NDArray[np.float32] | None = None
-        if targets.weights is not None:
-            scaled = (targets.weights / targets.weight_unit).astype(np.float32)
-        if targets.observed is not None:
-            mask = targets.observed.astype(np.float32)
-            if scaled is not None:
-                mask *= scaled if scaled.ndim == 2 else scaled[:, None]
-            scaled = mask
-        if scaled is not None and scaled.ndim == 2 and self.repeats > 1:
-            scaled = np.repeat(scaled, self.repeats, axis=1)
-        return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,19 +60,29 @@ class BoostingState:
     raw : ndarray of shape (n_rows, n_channels), float32
         Changed in place from now on.
     n_threads : int
+    exact : ExactSums, optional
+        How sums are kept that must not depend on the order of the rows.
     """
 
     def __init__(
-        self, loss: Loss, targets: LossTargets, raw: NDArray[np.float32], n_threads: int
+        self,
+        loss: Loss,
+        targets: LossTargets,
+        raw: NDArray[np.float32],
+        n_threads: int,
+        exact: ExactSums | None = None,
     ) -> None:
-        self._take(loss, targets, n_threads)
+        self._take(loss, targets, n_threads, exact)
         self.raw = raw
         self.gradient: NDArray[np.float32] = np.zeros(raw.shape, np.float32)
         self.refresh()
 
-    def _take(self, loss: Loss, targets: LossTargets, n_threads: int) -> None:
+    def _take(
+        self, loss: Loss, targets: LossTargets, n_threads: int, exact: ExactSums | None
+    ) -> None:
         """Keep the targets and their weights: shared by the channels of a row, or of entries."""
         self.loss, self.targets, self.n_threads = loss, targets, n_threads
+        self.exact = exact
         weights = targets.weights
         is_shared = weights is not None and weights.ndim == 1
         self.row_weights: NDArray[np.float32] | None = weights if is_shared else None
@@ -163,6 +95,8 @@ class BoostingState:
 
     def value(self) -> float:
         """Weighted sum of the loss."""
+        if self.exact is not None:
+            return self.exact.loss_value(self.loss, self.targets, self.raw)
         return self.loss.value(self.targets, self.raw)
 
     def sums(self, values: NDArray[np.float32], leaves: LeafRows) -> NDArray[np.float64]:
@@ -177,18 +111,38 @@ class BoostingState:
             leaves.offsets,
             found,
             self.n_threads,
+            *self._exact_arguments(values),
         )
         return found
+
+    def _exact_arguments(self, values: NDArray[np.float32]) -> tuple[Any, Any]:
+        """Magic numbers and the collective of sums over leaves; nothing if order may matter."""
+        if self.exact is None:
+            return None, None
+        return self.exact.magic(self.exact.largest(values), values.shape[1]), self.exact.reduce
+
+    def plain_sums(self, values: NDArray[np.float32], leaves: LeafRows) -> NDArray[np.float64]:
+        """Sum values (n_rows,) in every leaf without a weight, of shape (n_leaves,)."""
+        if self.exact is None:
+            entries = values[leaves.rows].astype(np.float64)
+            return np.asarray(np.add.reduceat(entries, leaves.offsets[:-1]))
+        found = np.empty((leaves.n_leaves, 1))
+        column = np.ascontiguousarray(values[:, None])
+        magic, reduce = self.exact.magic(self.exact.largest(column), 1), self.exact.reduce
+        _core.leaf_sums(
+            column, None, None, leaves.rows, leaves.offsets, found, self.n_threads, magic, reduce
+        )
+        return found[:, 0]
 
     def leaf_weights(self, leaves: LeafRows) -> NDArray[np.float64]:
         """Weight of every leaf in every channel, of shape (n_leaves, n_channels)."""
         if self.targets.weights is None:
             sizes = np.diff(leaves.offsets).astype(np.float64)
+            if self.exact is not None:
+                sizes = self.exact.shard.sum(sizes)
             return np.repeat(sizes[:, None], self.gradient.shape[1], axis=1)
         if self.targets.weights.ndim == 1:
-            by_leaf = np.add.reduceat(
-                self.targets.weights[leaves.rows].astype(np.float64), leaves.offsets[:-1]
-            )
+            by_leaf = self.plain_sums(self.targets.weights, leaves)
             return np.repeat(by_leaf[:, None], self.gradient.shape[1], axis=1)
         return self.sums(np.ones(self.gradient.shape, np.float32), leaves)
 
@@ -236,7 +190,7 @@ class BoostingState:
     def columns(self, channels: NDArray[np.intp]) -> BoostingState:
         """Give a state of some channels alone, whose changes `write_back` takes over."""
         part = object.__new__(type(self))
-        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads)
+        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads, self.exact)
         part.raw = np.ascontiguousarray(self.raw[:, channels])
         part.gradient = np.ascontiguousarray(self.gradient[:, channels])
         return part
@@ -257,14 +211,26 @@ class SquaredState(BoostingState):
     n_threads : int
     value : float, optional
         Their loss, if it is known.
+    exact : ExactSums, optional
     """
 
-    def __init__(self, targets: LossTargets, n_threads: int, value: float | None = None) -> None:
-        self._take(SquaredError(), targets, n_threads)
+    def __init__(
+        self,
+        targets: LossTargets,
+        n_threads: int,
+        value: float | None = None,
+        exact: ExactSums | None = None,
+    ) -> None:
+        self._take(SquaredError(), targets, n_threads, exact)
         self.gradient = targets.values
+        #: No residual is larger; what leaves add is added to it.
+        self._largest = 0.0 if exact is None else exact.largest(self.gradient)
         self._first = self._value = self._measured() if value is None else value
 
     def _measured(self) -> float:
+        if self.exact is not None:
+            zeros = np.zeros((self.targets.n_rows, 1), np.float32)
+            return self.exact.loss_value(self.loss, self.targets, zeros)
         return self.loss.value(self.targets, np.zeros((self.targets.n_rows, 1), np.float32))
 
     @property
@@ -289,12 +255,19 @@ class SquaredState(BoostingState):
         """Take leaf values off the rows' residuals."""
         sums, weights = self.sums(self.gradient, leaves), self.leaf_weights(leaves)
         self._value -= float((values * (sums - 0.5 * values * weights)).sum())
+        self._largest += float(np.abs(values).max(initial=0.0))
         _core.move_rows(self.gradient, leaves.rows, leaves.offsets, -values, self.n_threads)
 
     def add(self, moves: NDArray[Any]) -> None:
         """Take moves off the residuals."""
         self.gradient -= moves
         self._value = self._measured()
+        self._largest = 0.0 if self.exact is None else self.exact.largest(self.gradient)
+
+    def _exact_arguments(self, values: NDArray[np.float32]) -> tuple[Any, Any]:
+        if self.exact is None or values is not self.gradient:
+            return super()._exact_arguments(values)
+        return self.exact.magic(self._largest, values.shape[1]), self.exact.reduce
 
     def newton_step(
         self, leaves: LeafRows, learning_rate: float, l2_regularization: float
@@ -311,14 +284,17 @@ class SquaredState(BoostingState):
             l2_regularization,
             values,
             self.n_threads,
+            *self._exact_arguments(self.gradient),
         )
+        self._largest += float(np.abs(values).max(initial=0.0))
         return values
 
     def columns(self, channels: NDArray[np.intp]) -> SquaredState:
         """Give a state of some channels alone, whose changes `write_back` takes over."""
         part = object.__new__(SquaredState)
-        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads)
+        part._take(self.loss, _columns_of(self.targets, channels), self.n_threads, self.exact)
         part.gradient, part._value = part.targets.values, 0.0
+        part._largest = self._largest
         return part
 
     def write_back(self, part: BoostingState, channels: NDArray[np.intp]) -> None:
@@ -326,6 +302,7 @@ class SquaredState(BoostingState):
         self.gradient[:, channels] = part.gradient
         assert isinstance(part, SquaredState)
         self._value += part._value
+        self._largest = max(self._largest, part._largest)
 
 
 class LogisticState(BoostingState):
@@ -348,12 +325,14 @@ class LogisticState(BoostingState):
         raw: NDArray[np.float32],
         rows: NDArray[np.int32],
         n_threads: int,
+        exact: ExactSums | None = None,
     ) -> None:
-        # Small blocks, so that several threads share them.
-        n_blocks = max(1, rows.size // 256)
+        self._largest = 0.0 if exact is None else exact.largest(raw)
+        # Small blocks, so that several threads share them; exact sums are shared anyway.
+        n_blocks = 1 if exact is not None else max(1, rows.size // 256)
         bounds = np.linspace(0, rows.size, n_blocks + 1).astype(np.int64)
         self._all = LeafRows(rows, bounds)
-        super().__init__(Logistic(), targets, raw, n_threads)
+        super().__init__(Logistic(), targets, raw, n_threads, exact)
 
     def refresh(self) -> None:
         """Make the gradients of the raw predictions anew."""
@@ -386,14 +365,23 @@ class LogisticState(BoostingState):
             self.loss.largest_move,
             values,
             self.n_threads,
+            *self._exact_arguments(self.gradient),
         )
+        self._largest += float(np.abs(values).max(initial=0.0))
         return values
+
+    def _exact_arguments(self, values: NDArray[np.float32]) -> tuple[Any, Any]:
+        if self.exact is None or values is not self.gradient:
+            return super()._exact_arguments(values)
+        # A gradient is at most 1, a curvature at most 1/4; a leaf adds at most `largest_move`.
+        loss = self._largest + float(self.loss.largest_move) + 1.0
+        return self.exact.magic(1.0, values.shape[1], 0.25, loss), self.exact.reduce
 
     def columns(self, channels: NDArray[np.intp]) -> LogisticState:
         """Give a state of some channels alone, whose changes `write_back` takes over."""
         part = super().columns(channels)
         assert isinstance(part, LogisticState)
-        part._all = self._all
+        part._all, part._largest = self._all, self._largest
         part._value = self.loss.value(part.targets.at(self._all.rows), part.raw[self._all.rows])
         part._start_value = part._value
         return part
@@ -415,6 +403,7 @@ def make_state(
     rows: NDArray[np.int32],
     n_threads: int,
     value: float | None = None,
+    exact: ExactSums | None = None,
 ) -> BoostingState:
     """Choose the state for a loss: the quickest there is.
 
@@ -430,17 +419,19 @@ def make_state(
     n_threads : int
     value : float, optional
         The weighted sum of the squared error, if that is the loss and it is known.
+    exact : ExactSums, optional
+        How sums are kept that must not depend on the order of the rows.
     """
     if loss.native_kernel == "squared_error":
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
         rest_targets = LossTargets(rest, targets.weights, targets.channel_offsets)
-        return SquaredState(rest_targets, n_threads, value)
+        return SquaredState(rest_targets, n_threads, value, exact)
     everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
     if loss.native_kernel == "logistic":
         labels = np.ascontiguousarray(targets.values, dtype=np.uint8)
         with_labels = LossTargets(labels, targets.weights, targets.channel_offsets)
-        return LogisticState(with_labels, everywhere, rows, n_threads)
-    return BoostingState(loss, targets, everywhere, n_threads)
+        return LogisticState(with_labels, everywhere, rows, n_threads, exact)
+    return BoostingState(loss, targets, everywhere, n_threads, exact)
 
 
 def _columns_of(targets: LossTargets, channels: NDArray[np.intp]) -> LossTargets:
@@ -450,42 +441,3 @@ def _columns_of(targets: LossTargets, channels: NDArray[np.intp]) -> LossTargets
     starts = np.flatnonzero(np.isin(channels, targets.channel_offsets[:-1]))
     offsets = np.append(starts, channels.size).astype(np.int32)
     return LossTargets(np.ascontiguousarray(targets.values[:, channels]), weights, offsets)
-
-
-def _is_observed(data: TrainingData, n_channels: int) -> NDArray[np.bool_]:
-    """Whether any row tells something about a channel, of shape (n_channels,)."""
-    observed, weights = data.targets.observed, data.targets.weights
-    if weights is None or weights.ndim == 1:
-        if observed is None:
-            return np.ones(n_channels, np.bool_)
-        return np.asarray(observed[data.weighted_rows].any(axis=0))
-    counts = weights > 0
-    return np.asarray((counts if observed is None else counts & observed).any(axis=0))
-
-
-def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
-    if normalize:
-        return np.where(std > 0, std, 1.0)
-    unit = 1.0
-    if std.max() > 0:
-        unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
-    return np.full(std.size, unit)
-
-
-def check_size(targets: LossTargets) -> None:
-    """Raise a ValueError if targets are far from what these units were made for."""
-    largest = float(np.abs(targets.values).max())
-    if largest > _LARGEST_COUNT:
-        raise ValueError(
-            f"y lies {largest:g} standard deviations from what the model was first fitted to, "
-            f"which is more than {_LARGEST_COUNT:g}. Use warm_start=False to start anew."
-        )
-
-
-def _check_counts(targets: Targets) -> None:
-    largest = float(np.abs(np.asarray(targets.values)).max())
-    if largest > _LARGEST_COUNT:
-        raise ValueError(
-            f"Targets of this loss must lie between -{_LARGEST_COUNT:g} and {_LARGEST_COUNT:g}, "
-            f"because it cannot be rescaled; got {largest:g}. Divide y by a constant."
-        )

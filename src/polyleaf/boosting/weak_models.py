@@ -21,7 +21,7 @@ from polyleaf.boosting.leaves import gradient_channels
 from polyleaf.checks.warning import warn_user
 
 if TYPE_CHECKING:
-    from polyleaf.boosting.state import Units
+    from polyleaf.boosting.units import Units
     from polyleaf.data.training import TrainingData
     from polyleaf.trees.channels import Channels
 

@@ -25,6 +25,8 @@ SPARSE_SHARE = 0.2
 #: values are listed, too.
 SPARSE_PER_DENSE = _core.SPARSE_PER_DENSE
 
+#: From so many rows on, so few columns of an array are bytes, whatever they hold.
+MANY_ROWS, FEW_COLUMNS = 65_536, 1024
 #: Up to this many rows are kept in the order of every dense feature.
 MOST_ORDERED_ROWS = _core.MOST_ORDERED_ROWS
 #: Dense features are stored in tiles of this many, as [tile][row][lane].
@@ -352,7 +354,10 @@ def bin_dense(
     is_sparse[pairs.features] = pairs.is_sparse
     for cut in cuts:
         is_sparse[cut.features] = is_stored_sparse(n_rows, cut.n_commonest, cut.n_bins, max_bins)
-    is_sparse = settle_lists(is_sparse, is_pair, n_rows, categories, max_bins)
+    if max_bins is not None and n_rows >= MANY_ROWS and n_features <= FEW_COLUMNS:
+        is_sparse &= categories > MISSING_U8  # histograms of bytes are quicker than lists
+    else:
+        is_sparse = settle_lists(is_sparse, is_pair, n_rows, categories, max_bins)
     pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
     dense = np.flatnonzero(~is_sparse).astype(np.int32)
     tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))

@@ -211,6 +211,7 @@ class RandomForestClassifier(ForestClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())
@@ -283,6 +284,7 @@ class ExtraTreesClassifier(ForestClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())
@@ -359,6 +361,7 @@ class BaggedTreesClassifier(ForestClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())

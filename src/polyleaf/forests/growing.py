@@ -21,6 +21,7 @@ from polyleaf.forests.node_views import NodeViews
 from polyleaf.projections import Projection, ProjectionContext, View
 from polyleaf.trees.channels import make_channels, make_context, output_scaling, scaled_targets
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
+from polyleaf.trees.shards import draw_counts
 
 if TYPE_CHECKING:
     from polyleaf.data.training import TrainingData
@@ -194,6 +195,12 @@ class ForestGrower:
         if not self.settings.bootstrap:
             return usable, None
         n_drawn = min(self.settings.max_samples or usable.size, usable.size)
+        if self.settings.tree.sums == "fixed":
+            seed = int(rng.integers(2**63))
+            counts = np.zeros(self.data.features.n_rows, np.int64)
+            counts[usable] = draw_counts(seed, usable.astype(np.int64), n_drawn / usable.size)
+            counts[usable] += not counts.any()
+            return np.flatnonzero(counts).astype(np.int32), counts
         drawn = np.bincount(rng.integers(usable.size, size=n_drawn), minlength=usable.size)
         counts = np.zeros(self.data.features.n_rows, np.int64)
         counts[usable] = drawn

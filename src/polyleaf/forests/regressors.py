@@ -180,6 +180,7 @@ class RandomForestRegressor(ForestRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())
@@ -252,6 +253,7 @@ class ExtraTreesRegressor(ForestRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())
@@ -327,6 +329,7 @@ class BaggedTreesRegressor(ForestRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
         verbose: int = 0,
     ) -> None:
         self._keep_parameters(locals())

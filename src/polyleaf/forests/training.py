@@ -119,6 +119,11 @@ def check_combinations(forest: Any) -> None:
             f"got projection_scope={forest.projection_scope!r}. Use 'tree'."
         )
     is_by_node = forest.projection_scope == "node"
+    if is_by_node and forest.sums == "fixed":
+        raise ValueError(
+            f"projection_scope='node' of {name} grows one split at a time and cannot be combined "
+            "with sums='fixed'. Use projection_scope='tree', or sums='float'."
+        )
     if is_by_node and isinstance(_view_of(forest), projections.FromTransformer):
         raise ValueError(
             f"projection_scope='node' of {name} draws a view of the rows of every node, but "

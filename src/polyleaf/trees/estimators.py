@@ -75,6 +75,7 @@ class TreeRegressor(SingleTree, Regressor):
         pruning_level: str | float = "cv",
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
     ) -> None:
         self._keep_parameters(locals())
 
@@ -161,6 +162,7 @@ class TreeClassifier(SingleTree, Classifier):
         decoding: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        sums: str = "auto",
     ) -> None:
         self._keep_parameters(locals())
 

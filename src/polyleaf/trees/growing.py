@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.data.targets import Targets
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from polyleaf.projections import Projection
+    from polyleaf.trees.shards import AllReduce
+
+#: Nodes of at most so many rows are summed in floats, by one worker: finders for small nodes are
+#: many times as quick as histograms.
+_FLOAT_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class TreeSettings:
     projection: Projection | None = None
     normalize_outputs: bool = False
     f_test_level: float | None = None
+    sums: str = "float"
 
 
 def tree_settings(
@@ -74,7 +81,18 @@ def tree_settings(
         exact=estimator.max_bins is None,
         projection=projection,
         normalize_outputs=bool(getattr(estimator, "normalize_outputs", False)),
+        sums=_checked_sums(estimator),
     )
+
+
+def _checked_sums(estimator: Any) -> str:
+    """Give how sums are kept, if that goes with exact splits."""
+    if estimator.sums == "fixed" and estimator.max_bins is None:
+        raise ValueError(
+            f"sums='fixed' of {type(estimator).__name__} sums bins and needs max_bins; got "
+            "max_bins=None. Use sums='float' for exact splits."
+        )
+    return str(estimator.sums)
 
 
 def fit_tree(
@@ -148,6 +166,8 @@ def grow_on_channels(
 ) -> Grown:
     """Grow the splits on given channels."""
     used = data.weighted_rows if rows is None else rows
+    if params.fixed_sums:
+        check_fixed_sums(data, channels)
     grown = _core.grow_tree(data.binned, channels.core, used, params)
     structure, ordered = _structure_of(grown, data, scaling)
     return Grown(structure, ordered, grown.work)
@@ -206,9 +226,25 @@ def grow_splits(
     params: _core.GrowParams,
     rows: NDArray[np.int32],
     orders: _core.RowOrders | None = None,
+    reduce: AllReduce | None = None,
 ) -> GrownSplits:
-    """Grow a tree without statistics; `orders` of the features save sorting dense ones."""
-    grown = _core.grow_tree(data.binned, channels.core, rows, params, orders)
+    """Grow a tree without statistics.
+
+    Parameters
+    ----------
+    data : TrainingData
+    channels : Channels
+    params : GrowParams
+    rows : ndarray, int32
+        Rows of this worker.
+    orders : RowOrders, optional
+        Orders of the features, which save sorting dense ones.
+    reduce : callable, optional
+        Makes sums of this worker those of all; see `polyleaf.trees.shards`.
+    """
+    if params.fixed_sums:
+        check_fixed_sums(data, channels)
+    grown = _core.grow_tree(data.binned, channels.core, rows, params, orders, reduce)
     nodes = _node_arrays(grown, SPLIT_ARRAYS)
     leaf_offsets = np.empty((grown.n_nodes + 1) // 2 + 1, np.int64)
     feature_gains = np.empty(data.features.n_features)
@@ -257,7 +293,23 @@ def grow_params(
     params.l2_regularization = settings.l2_regularization / data.weight_unit
     params.double_precision = settings.exact
     params.seed = seed
+    params.fixed_sums = settings.sums == "fixed"
+    params.float_rows = _FLOAT_ROWS
     return params
+
+
+def check_fixed_sums(data: TrainingData, channels: Channels) -> None:
+    """Raise a ValueError unless a tree can be grown by sums in fixed point."""
+    if isinstance(channels.source, sparse.sparray):
+        raise ValueError(
+            "sums='fixed' needs a dense Y for trees and forests; got a sparse one. Give Y as an "
+            "array, or use sums='float'."
+        )
+    if not _core.can_sum_fixed(data.binned, channels.core):
+        raise ValueError(
+            "sums='fixed' needs features of at most 255 bins or categories; got one with more. "
+            "Merge rare categories, or use sums='float'."
+        )
 
 
 def _structure_of(

@@ -6,6 +6,7 @@ from typing import Any
 
 from polyleaf import projections
 from polyleaf.estimator.parameters import (
+    Added,
     Parameter,
     count_or_fraction,
     is_bool,
@@ -90,6 +91,18 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
         "the (normalised) outputs squared.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
+    ),
+    "sums": Parameter(
+        "{'auto', 'float', 'fixed'}",
+        "How large nodes are summed up: ``'fixed'`` rounds values to 15 bits and adds them as\n"
+        "integers, so that the model does not depend on the order of the rows or on how they are\n"
+        "divided between machines; ``'float'`` adds floating-point numbers, to more digits.\n"
+        "``'auto'``: boosting from 65,536 rows on in fixed point, all else in floating point.\n"
+        "Fixed point needs bins (``max_bins``) and, for single trees and forests, a dense Y.",
+        lambda v: isinstance(v, str) and v in ("auto", "float", "fixed"),
+        "'auto', 'float' or 'fixed'",
+        names=("auto", "float", "fixed"),
+        added=Added("0.1.0", before="float"),
     ),
     "splitter": Parameter(
         "{'best', 'random'}",

@@ -1,0 +1,120 @@
+// As boosting.inl, by sums that are the same in any order: every summand is rounded to a multiple
+// of a unit (ExactUnit) before it is added in double precision.
+#pragma once
+
+#include "kernels/boosting.inl"
+
+namespace polyleaf::POLYLEAF_ISA {
+
+inline double rounded(double value, double magic) { return (value + magic) - magic; }
+
+// Calls add_row(gradients, weights of entries or null, weight of the row) for every row.
+template <typename AddRow>
+void for_each_leaf_row(const LeafTask& task, AddRow&& add_row) {
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        if (task.gradient) prefetch_row(task, task.gradient, i);
+        const int64_t row = task.rows[i];
+        add_row(task.gradient ? task.gradient + row * task.n_outputs : nullptr,
+                task.by_entry ? task.by_entry + row * task.n_outputs : nullptr,
+                task.by_row ? task.by_row[row] : 1.0f);
+    }
+}
+
+inline void sum_leaf_exactly(const LeafTask& task) {
+    const int64_t d = task.n_outputs;
+    double* const __restrict sum = task.sums;
+    const double* const __restrict magic = task.magic;
+    for_each_leaf_row(task, [&](const float* __restrict g, const float* __restrict w, float row) {
+        if (w)
+            for (int64_t k = 0; k < d; ++k) sum[k] += rounded(double{w[k]} * g[k], magic[k]);
+        else
+            for (int64_t k = 0; k < d; ++k) sum[k] += rounded(double{row} * g[k], magic[k]);
+    });
+}
+
+// The weight of the rows in every output.
+inline void weigh_leaf_exactly(const LeafTask& task) {
+    const int64_t d = task.n_outputs;
+    double* const __restrict sum = task.curvature;
+    const double* const __restrict magic = task.magic + d;
+    if (!task.by_entry && !task.by_row) {
+        for (int64_t k = 0; k < d; ++k) sum[k] += static_cast<double>(task.n_rows);
+        return;
+    }
+    LeafTask weights = task;
+    weights.gradient = nullptr;
+    for_each_leaf_row(weights, [&](const float*, const float* __restrict w, float row) {
+        for (int64_t k = 0; k < d; ++k) sum[k] += rounded(w ? w[k] : row, magic[k]);
+    });
+}
+
+inline void sum_logistic_leaf_exactly(const LeafTask& task) {
+    const int64_t d = task.n_outputs;
+    double* const __restrict sum = task.sums;
+    double* const __restrict curvature = task.curvature;
+    const double* const __restrict magic = task.magic;
+    for_each_leaf_row(task, [&](const float* __restrict g, const float* __restrict w, float row) {
+        for (int64_t k = 0; k < d; ++k) {
+            const double weight = w ? w[k] : row, slope = g[k];
+            const double size = slope < 0.0 ? -slope : slope;
+            sum[k] += rounded(weight * slope, magic[k]);
+            curvature[k] += rounded(weight * (size - size * size), magic[d + k]);
+        }
+    });
+}
+
+inline void project_rows(const ProjectTask& task) {
+    for (int64_t row = 0; row < task.n_rows; ++row) {
+        const float* const values = task.values + row * task.n_columns;
+        float sums[kProjectLanes] = {};
+        for (int64_t k = 0; k < task.n_columns; ++k) {
+            const float* const __restrict factors = task.matrix + k * kProjectLanes;
+            for (int j = 0; j < kProjectLanes; ++j) sums[j] += values[k] * factors[j];
+        }
+        for (int64_t j = 0; j < task.n_out; ++j) task.out[row * task.out_stride + j] = sums[j];
+    }
+}
+
+// log(factor) for 1 <= factor <= 2 to an error of about 1e-7: 2 artanh(s), s the ratio of
+// factor - 1 to factor + 1.
+inline Floats log_of_factor(const Floats& factor) {
+    const Floats s = (factor - 1.0f) / (factor + 1.0f), square = s * s;
+    Floats y = Floats{} + 1.0f / 11.0f;
+    y = y * square + 1.0f / 9.0f;
+    y = y * square + 1.0f / 7.0f;
+    y = y * square + 1.0f / 5.0f;
+    y = y * square + 1.0f / 3.0f;
+    y = y * square + 1.0f;
+    return 2.0f * s * y;
+}
+
+// The loss of a row is added up in the order of its outputs, and rounded before it is added.
+inline double move_logistic_leaf_exactly(const LeafTask& task) {
+    const int64_t d = task.n_outputs;
+    double total = 0.0;
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        prefetch_row(task, task.raw, i);
+        const int64_t at = int64_t{task.rows[i]} * d;
+        double of_row = 0.0;
+        for (int64_t k = 0; k < d; k += kWidth) {
+            const int64_t n = d - k < kWidth ? d - k : kWidth;
+            const Floats y =
+                __builtin_convertvector(load_some<Bytes>(task.labels + at + k, n), Floats);
+            const Floats moved =
+                load_some<Floats>(task.raw + at + k, n) + load_some<Floats>(task.values + k, n);
+            store_some(moved, task.raw + at + k, n);
+            const Floats size = moved < 0.0f ? -moved : moved, small = exp_negative(-size);
+            const Floats one = Floats{} + 1.0f, factor = one + small;
+            store_some(y - (moved >= 0.0f ? one : small) / factor, task.gradient + at + k, n);
+            const Floats linear = ((moved < 0.0f) == (y > 0.0f)) ? size : Floats{};
+            const Floats loss = linear + log_of_factor(factor);
+            const float* const w = task.by_entry ? task.by_entry + at + k : nullptr;
+            for (int64_t j = 0; j < n; ++j) of_row += w ? double{w[j]} * loss[j] : loss[j];
+        }
+        if (task.by_row) of_row *= task.by_row[task.rows[i]];
+        total += rounded(of_row, task.loss_magic);
+    }
+    return total;
+}
+
+}  // namespace polyleaf::POLYLEAF_ISA

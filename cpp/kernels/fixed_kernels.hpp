@@ -1,0 +1,69 @@
+// Tasks of kernels that sum and scan in fixed point. Sums are int32, so that they do not depend on
+// the order in which rows are added. A record of `lanes` sums belongs to each bin.
+#pragma once
+
+#include <cstdint>
+
+namespace polyleaf {
+
+// A record has 2, 4, 8, 16, 24 or 32 lanes.
+inline int fixed_lanes(int n_sums) {
+    if (n_sums <= 2) return 2;
+    if (n_sums <= 4) return 4;
+    return (n_sums + 7) / 8 * 8;
+}
+constexpr int kMostFixedLanes = 32;
+
+// sums[offsets[f] + code * lanes + k] += values[row][k] for all rows and some features.
+struct FixedBuildTask {
+    const uint8_t* codes = nullptr;  // IN code f of row r: codes[r * stride + f]
+    int64_t stride = 0;
+    const int32_t* rows = nullptr;  // IN (n_rows,); null: the rows from `first` on
+    int64_t first = 0, n_rows = 0;
+    const int16_t* values = nullptr;   // IN [row][lanes]
+    const int32_t* offsets = nullptr;  // IN (n_features,) where the sums of a feature begin
+    int32_t first_feature = 0, last_feature = 0;
+    int lanes = 0;
+    int32_t* sums = nullptr;  // IN OUT
+};
+
+// With A the prefix sum up to a bin, in units: norms[bin] += |A - weights[bin] mean|^2, and
+// products[bin] += A . total.
+struct FixedScanTask {
+    const int32_t* sums = nullptr;  // IN [n_bins][lanes]
+    int64_t n_bins = 0;
+    int lanes = 0;
+    const int32_t* initial = nullptr;  // IN (lanes,) or null: what every prefix contains
+    const double* units = nullptr;     // IN (lanes,) 0: not a gradient
+    const double* mean = nullptr;      // IN (lanes,)
+    const double* total = nullptr;     // IN (lanes,) or null: products are not needed
+    const double* weights = nullptr;   // IN (n_bins,) of the prefixes
+    double* norms = nullptr;           // IN OUT (n_bins,)
+    double* products = nullptr;        // IN OUT (n_bins,)
+};
+
+// As above with one weight per channel: scores[bin] += sum over channels of
+// A^2 / (HA + lambda) + (G - A)^2 / (H - HA + lambda), 0 where a side has no weight.
+struct FixedWeightedScanTask {
+    const int32_t* sums = nullptr;  // IN [n_bins][lanes]
+    int64_t n_bins = 0;
+    int lanes = 0;
+    const int32_t* initial = nullptr;  // IN (lanes,) or null
+    // Channel k has its gradient in lane first + k and its weight in lane first + n_channels + k.
+    int first = 0, n_channels = 0;
+    const double* units = nullptr;  // IN (lanes,)
+    const double* total = nullptr;  // IN (lanes,) in units
+    const double* least = nullptr;  // IN (lanes,) a weight of no more than this is none
+    double l2_regularization = 0.0;
+    double* scores = nullptr;  // IN OUT (n_bins,)
+};
+
+// Largest absolute value of each of `width` columns; IN OUT.
+struct LargestTask {
+    const float* values = nullptr;  // IN (n_rows, stride)
+    int64_t n_rows = 0, stride = 0;
+    int32_t width = 0;
+    float* largest = nullptr;
+};
+
+}  // namespace polyleaf
