@@ -64,11 +64,14 @@ class Case:
     splits: bool = True
     ordered: bool = False
     question: Mapping[str, int] = field(default_factory=dict)
+    agreement: Mapping[str, Any] = field(default_factory=dict)
 
 
 SORTED = {"max_depth": 1, "max_features": 5, "max_leaf_nodes": 2}
 DRAWN = {"max_depth": 3, "max_features": 2, "seed": 1}
 CUTS = {"max_depth": 1, "random_cuts": True}
+FIXED = {"max_depth": 1, "fixed_sums": True}
+COARSE = {"tolerance": (2e-2, 1e-3), "statistics": 1e-2}  # numbers of 15 bits
 CASES = {
     "histogram": Case(lambda: numeric_problem(5_000, missing=True), "large", "numeric"),
     "subtracted_histogram": Case(
@@ -117,6 +120,19 @@ CASES = {
         splits=False,
     ),
     "small_flags": Case(lambda: flags_problem(60), "small", "flag", {"max_depth": 12}),
+    "fixed_histogram": Case(
+        lambda: numeric_problem(300, missing=True), "large", "numeric", FIXED, agreement=COARSE
+    ),
+    "fixed_difference": Case(
+        lambda: numeric_problem(300, missing=True),
+        "sibling",
+        "numeric",
+        FIXED | {"max_depth": 2},
+        agreement=COARSE,
+    ),
+    "fixed_categories": Case(
+        lambda: categories_problem(20, 3), "large", "category", FIXED, agreement=COARSE
+    ),
 }
 
 
@@ -143,7 +159,7 @@ def test_a_finder_serves_the_nodes_that_the_plan_gives_it(finder):
     if case.settings.get("max_depth") == 1:
         assert tree.finder_counts[finder] == 1, "the root alone was searched"
     assert not tree.is_leaf[0]
-    assert_agrees(tree, problem, is_best=case.splits, **case.settings)
+    assert_agrees(tree, problem, is_best=case.splits, **case.agreement, **case.settings)
     assert_identical(tree, problem.grow(ordered=case.ordered, n_threads=3, **case.settings))
 
 
