@@ -51,6 +51,7 @@ def fit_on_yeast(kernel: str, constant: float) -> tuple[float, float]:
     model = GraphClassifier(
         kernel=kernel,
         C=constant,
+        scale_features=False,
         gamma=10.0,
         intercept_scaling=0.0,
         calibration_folds=None,
@@ -76,7 +77,7 @@ def members_on_enron() -> tuple[float, float]:
 def many_rows() -> tuple[float, float]:
     """Fit 20,000 rows, 200 features and 50 labels; give CPU seconds and gigabytes."""
     X, Y = make_multilabel(20_000, 200, 50, cardinality=5.0, random_state=0)
-    model = GraphClassifier(C=0.1, calibration_folds=None, random_state=0)
+    model = GraphClassifier(C=0.1, scale_features=False, calibration_folds=None, random_state=0)
     start = time.process_time()
     model.fit(X, Y)
     seconds = time.process_time() - start
@@ -90,7 +91,11 @@ def memory_of_members(n_members: int) -> tuple[float, float]:
     """
     X, Y = make_multilabel(5000, 100, 20, cardinality=3.0, random_state=0)
     model = GraphEnsembleClassifier(
-        n_estimators=n_members, C=0.1, calibration_folds=None, random_state=0
+        n_estimators=n_members,
+        C=0.1,
+        scale_features=False,
+        calibration_folds=None,
+        random_state=0,
     )
     tracemalloc.start()
     model.fit(X, Y)
@@ -106,7 +111,12 @@ def cost_of_calibration(n_members: int) -> float:
     with threadpool_limits(1, "blas"):
         for folds in (3, None):
             model = GraphEnsembleClassifier(
-                n_estimators=n_members, calibration_folds=folds, random_state=0, n_jobs=1
+                n_estimators=n_members,
+                C=1.0,
+                scale_features=False,
+                calibration_folds=folds,
+                random_state=0,
+                n_jobs=1,
             )
             start = time.process_time()
             model.fit(X, Y)

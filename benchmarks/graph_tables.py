@@ -99,6 +99,7 @@ def make_graphs(constant: float, n_members: int, n_jobs: int = 1) -> GraphEnsemb
     return GraphEnsembleClassifier(
         n_estimators=n_members,
         C=constant,
+        scale_features=False,
         intercept_scaling=0.0,
         calibration_folds=None,
         random_state=0,
@@ -135,7 +136,11 @@ def run_graphs(
     singles = []
     for seed in range(min(n_members, 10)):
         single = GraphClassifier(
-            C=constant, intercept_scaling=0.0, calibration_folds=None, random_state=seed
+            C=constant,
+            scale_features=False,
+            intercept_scaling=0.0,
+            calibration_folds=None,
+            random_state=seed,
         )
         singles.append(measure(Y[test], single.fit(X[~test], Y[~test]).predict(X[test])))
     row["mmcrf"] = np.mean(singles, axis=0).tolist()

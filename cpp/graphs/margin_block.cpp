@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graphs/edge_tables.hpp"
-#include "graphs/max_product.hpp"
+#include "graphs/inference.hpp"
 #include "graphs/tree_labelling.hpp"
 
 namespace polyleaf {
@@ -39,7 +39,7 @@ class Visit {
         : graph_(graph),
           loss_(loss),
           search_(graph),
-          messages_(graph),
+          inference_(graph),
           table_loss_(graph.table_size()),
           marginals_(graph.table_size()),
           gradient_(graph.table_size()),
@@ -75,7 +75,7 @@ class Visit {
     const LabelGraph& graph_;
     const MarginLoss loss_;
     TreeLabelling search_;
-    MaxProduct messages_;
+    Inference inference_;
     std::vector<double> table_loss_, marginals_, gradient_, reduced_;
     std::vector<int32_t> worst_, least_;
     std::vector<Move> moves_;
@@ -118,9 +118,9 @@ void Visit::fill_loss(const double* label_cost) {
 
 // Finds the labelling that violates the margin most, and returns its score.
 double Visit::find_worst(int64_t max_sweeps) {
-    if (graph_.is_forest) return search_.best(gradient_.data(), worst_.data());
+    if (graph_.is_forest) return search_.best(gradient_.data(), labels_, worst_.data());
     reduce_tables(graph_, gradient_.data(), reduced_.data());
-    messages_.solve(reduced_.data(), max_sweeps, worst_.data());
+    inference_.find(reduced_.data(), max_sweeps, worst_.data());
     const double found = score_of(graph_, gradient_.data(), worst_.data());
     const double given = score_of(graph_, gradient_.data(), labels_);
     // Approximate, so that the true labelling can be the better one.
@@ -151,7 +151,8 @@ void Visit::climb(double self_kernel, const StepRule& rule, MarginSums& sums) {
 // the same label, a forest falls apart: each part in which they differ has marginals and a line
 // search of its own.
 double Visit::pairwise_step(double self_kernel) {
-    search_.least_in_support(gradient_.data(), marginals_.data(), kNoMass * mass_, least_.data());
+    search_.least_in_support(gradient_.data(), marginals_.data(), kNoMass * mass_, labels_,
+                             least_.data());
     moves_.clear();
     for (int32_t node : graph_.order) {
         if (worst_[node] == least_[node]) continue;

@@ -24,24 +24,24 @@ TreeLabelling::TreeLabelling(const LabelGraph& graph) : graph_(graph) {
     }
 }
 
-double TreeLabelling::best(const double* tables, int32_t* labels) {
+double TreeLabelling::best(const double* tables, const int32_t* ahead, int32_t* labels) {
     const auto value = [tables](int64_t k) { return tables[k]; };
-    return graph_.is_binary ? search<2>(value, labels) : search<0>(value, labels);
+    return graph_.is_binary ? search<2>(value, ahead, labels) : search<0>(value, ahead, labels);
 }
 
 void TreeLabelling::least_in_support(const double* tables, const double* support, double floor,
-                                     int32_t* labels) {
+                                     const int32_t* ahead, int32_t* labels) {
     const auto value = [tables, support, floor](int64_t k) {
         return support[k] > floor ? -tables[k] : -std::numeric_limits<double>::infinity();
     };
     if (graph_.is_binary)
-        search<2>(value, labels);
+        search<2>(value, ahead, labels);
     else
-        search<0>(value, labels);
+        search<0>(value, ahead, labels);
 }
 
 template <int kStates, typename Value>
-double TreeLabelling::search(const Value& value, int32_t* labels) {
+double TreeLabelling::search(const Value& value, const int32_t* ahead, int32_t* labels) {
     std::fill(score_.begin(), score_.end(), 0.0);
     for (const Link& link : links_) {
         const int32_t n = kStates ? kStates : link.n_states;
@@ -49,11 +49,13 @@ double TreeLabelling::search(const Value& value, int32_t* labels) {
         const double* own = score_.data() + link.score;
         double* above = score_.data() + link.parent_score;
         int32_t* choice = choice_.data() + link.choice;
+        const int32_t first = ahead[link.node];
         for (int32_t v = 0; v < n_parent; ++v) {
             const int64_t cell = link.cell + v * link.parent_step;
-            double best = own[0] + value(cell);
-            int32_t chosen = 0;
-            for (int32_t u = 1; u < n; ++u) {
+            double best = own[first] + value(cell + first * link.step);
+            int32_t chosen = first;
+            for (int32_t step = 1; step < n; ++step) {
+                const int32_t u = first + step < n ? first + step : first + step - n;
                 const double score = own[u] + value(cell + u * link.step);
                 chosen = score > best ? u : chosen;
                 best = score > best ? score : best;
@@ -64,10 +66,12 @@ double TreeLabelling::search(const Value& value, int32_t* labels) {
     }
     double total = 0.0;
     for (int32_t root : roots_) {
-        const auto own = score_.begin() + state_offset_[root];
-        const auto best = std::max_element(own, own + graph_.n_states[root]);
-        labels[root] = static_cast<int32_t>(best - own);
-        total += *best;
+        const double* own = score_.data() + state_offset_[root];
+        int32_t best = ahead[root];
+        for (int32_t u = 0; u < graph_.n_states[root]; ++u)
+            if (own[u] > own[best]) best = u;
+        labels[root] = best;
+        total += own[best];
     }
     for (auto link = links_.rbegin(); link != links_.rend(); ++link)
         labels[link->node] = choice_[link->choice + labels[link->parent]];

@@ -11,12 +11,14 @@ class TreeLabelling {
   public:
     explicit TreeLabelling(const LabelGraph& graph);
 
-    // The labelling with the largest sum of table entries; returns that sum.
-    double best(const double* tables, int32_t* labels);
+    // The labelling with the largest sum of table entries; returns that sum. Of two that are equal
+    // the state in `ahead` wins, then the one that follows it: the true labels stand there, so
+    // that no class is preferred.
+    double best(const double* tables, const int32_t* ahead, int32_t* labels);
     // The labelling with the smallest sum among those whose edges all have a support larger than
     // `floor`. There is one: marginals of a forest are those of a distribution.
     void least_in_support(const double* tables, const double* support, double floor,
-                          int32_t* labels);
+                          const int32_t* ahead, int32_t* labels);
 
   private:
     // A node below another one, and where their edge's table is.
@@ -30,7 +32,7 @@ class TreeLabelling {
     };
 
     template <int kStates, typename Value>
-    double search(const Value& value, int32_t* labels);
+    double search(const Value& value, const int32_t* ahead, int32_t* labels);
 
     const LabelGraph& graph_;
     std::vector<Link> links_;  // from the leaves to the roots

@@ -480,16 +480,21 @@ class LabelGraph:
     @property
     def is_forest(self) -> bool: ...
     @property
+    def is_exact(self) -> bool: ...
+    @property
     def n_parameters(self) -> int: ...
     @property
     def n_node_parameters(self) -> int: ...
     def diameter(self) -> int: ...
-    def max_product(
+    def infer(
         self,
         potentials: Matrix[np.float64],
         labels: Matrix[np.int32],
         max_marginals: Matrix[np.float64],
+        scores: Vector[np.float64],
+        bounds: Vector[np.float64],
         max_sweeps: int,
+        way: str,
         n_threads: int,
     ) -> None: ...
     def visit_block(

@@ -33,6 +33,7 @@ WRONG_VALUES = {
     "coef0": -1.0,
     "intercept_scaling": -1.0,
     "C": 0.0,
+    "scale_features": "yes",
     "margin_loss": "edges",
     "tol": 0.0,
     "max_iter": 0,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from polyleaf.graphs.labels import channel_scores, probabilities
-from polyleaf.graphs.training import fit_slopes
+from polyleaf.graphs.labels import channel_scores, fit_slopes, probabilities
 
 
 def test_slopes_of_a_logistic_model_are_found():

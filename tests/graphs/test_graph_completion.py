@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from tests.core.label_reference import random_tree
 
+from polyleaf.graphs.aggregation import Consensus
 from polyleaf.graphs.completion import ConsensusCompletion
 from polyleaf.graphs.kernels import FeatureOperator
-from polyleaf.graphs.label_graph import Consensus, LabelGraph
+from polyleaf.graphs.label_graph import LabelGraph
 from polyleaf.graphs.labels import LabelData
 from polyleaf.graphs.solver import MarginProblem, MarginTraining
 

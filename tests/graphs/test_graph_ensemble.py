@@ -163,7 +163,7 @@ def test_theorem_1_holds_to_rounding(data):
     X, Y, X_test, Y_test = data
     model = GraphEnsembleClassifier(**quick(n_estimators=7)).fit(X, Y)
     fitted = model._model
-    design = fitted.kernel_map.design(X_test)
+    design = fitted.design(X_test)
     by_label = np.array(
         [
             graph.label_scores(design @ fitted.members.parameters_of(t).T, Y_test.astype(np.int32))

@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from tests.core.label_reference import all_labellings
 
 from polyleaf import GraphClassifier
-from polyleaf.graphs.kernels import low_rank_factor
+from polyleaf.graphs.solver import low_rank_factor
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 
@@ -39,7 +39,14 @@ def brute_force_primal(model, kernel, Y):
 def test_the_objective_is_that_of_the_true_kernel_beside_an_outlier(data):
     X, Y = data
     model = GraphClassifier(
-        graph=CHAIN, kernel="poly", gamma=0.25, coef0=1.0, calibration_folds=None, random_state=0
+        graph=CHAIN,
+        kernel="poly",
+        gamma=0.25,
+        coef0=1.0,
+        C=1.0,
+        scale_features=False,
+        calibration_folds=None,
+        random_state=0,
     ).fit(X, Y)
     kernel = polynomial_kernel(X, gamma=0.25, coef0=1.0) + 1.0
     true_primal = brute_force_primal(model, kernel, Y)

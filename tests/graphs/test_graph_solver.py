@@ -7,14 +7,18 @@ from scipy.optimize import minimize
 from tests.core.label_reference import all_labellings, edge_features
 
 from polyleaf.graphs.kernels import (
-    FactorOperator,
     FeatureOperator,
     GramOperator,
+)
+from polyleaf.graphs.label_graph import LabelGraph
+from polyleaf.graphs.solver import (
+    MARGIN_LOSSES,
+    FactorOperator,
+    MarginProblem,
+    MarginTraining,
     low_rank_factor,
     operator_of,
 )
-from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.solver import MARGIN_LOSSES, MarginProblem, MarginTraining
 
 
 def tiny_problem(n_states=(2, 2, 2), edges=((0, 1), (1, 2)), *, seed=0, n_rows=5, C=0.7):

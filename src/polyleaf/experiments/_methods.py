@@ -30,8 +30,8 @@ SPACES: dict[str, Space] = {
     "BaggedTrees": {"min_samples_leaf": (1, 5)},
     "Boosting": {"learning_rate": (0.05, 0.2)},
     "Rule": {"learning_rate": (0.1, 0.3)},
-    "Graph": {"model__C": (0.1, 1.0, 10.0)},
-    "GraphEnsemble": {"model__C": (0.3, 1.0)},
+    "Graph": {"model__kernel": ("linear", "rbf"), "model__C": ("scale", "10*scale")},
+    "GraphEnsemble": {"model__kernel": ("linear", "rbf"), "model__C": ("scale", "10*scale")},
 }
 
 
@@ -260,8 +260,8 @@ class _MakeByTask:
         model = self.by_task[problem.task](random_state=random_state)
         if model.__sklearn_tags__().input_tags.allow_nan:
             return model
-        # A model of numbers, all of them known, and of kernels: of unit length it converges soon.
-        return encoded(problem.X, model.set_params(kernel="cosine"), scale=True)
+        # A model of numbers, all of them known; it scales them by itself.
+        return encoded(problem.X, model)
 
 
 class _Clone:

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks import memory
 from polyleaf.data import (
     NumericData,
     decode_classes,
@@ -81,6 +82,7 @@ class GraphEstimator(Classifier):
         return self._fit(X, y, sample_weight, output_names)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> NumericData:
+        self._check_memory(X, y)
         self._check_decoding()
         data = read_numeric(
             X,
@@ -105,6 +107,35 @@ class GraphEstimator(Classifier):
     def _train(self, data: NumericData) -> FittedGraphs:
         seed, n_threads = int(self._rng().integers(2**63)), self._n_threads()
         return train_graphs(self, data, self._combination(), self._kept(), seed, n_threads)
+
+    def _check_memory(self, X: Any, y: Any) -> None:
+        """Refuse what does not fit: labels, kernel, dual variables and weights.
+
+        Looks at shapes alone, before anything is read; what has none is judged as it comes.
+        """
+        shapes = [tuple(getattr(part, "shape", ())) for part in (X, y)]
+        if len(shapes[0]) != 2 or len(shapes[1]) not in (1, 2):
+            return
+        (n_rows, n_features), n_labels = shapes[0], (*shapes[1], 1)[1]
+        is_matrix = self.kernel not in EXPLICIT
+        n_columns = n_rows if is_matrix else n_features + 1
+        n_scores = 2 * n_labels  # of a tree of labels with two classes
+        n_members = self._combination().n_members
+        n_running = min(self._n_threads(), n_members)
+        n_numbers = 1.5 * n_rows * n_labels + 4 * n_running * n_rows * n_scores
+        n_numbers += (n_members + n_running) * n_scores * n_columns
+        if is_matrix or not hasattr(X, "nnz"):
+            n_numbers += n_rows * n_columns
+        needed = int(8 * n_numbers)
+        if needed < memory.SMALL_BYTES:
+            return
+        memory.check_memory(
+            needed,
+            f"{n_members} graphs on {n_rows} rows and {n_labels} labels keep dual variables and "
+            "weights of every label and edge:",
+            "Fit fewer rows, labels, members or threads, or use a forest, whose leaves hold "
+            "training rows.",
+        )
 
     def _combination(self) -> Combination:
         """Tell how many members there are to be, and how they are combined."""
@@ -152,8 +183,7 @@ class GraphEstimator(Classifier):
         rows = self._rows(X)
         if self._targets.kind == "multilabel" and not self._is_auto_decoding():
             return self._decode_channels(self.predict_proba(X))
-        labels, _ = self._model.outcome(rows, self._n_threads())
-        return self._decode(labels)
+        return self._decode(self._model.outcome(rows, self._n_threads()).labels)
 
     def _decode(self, labels: NDArray[np.int32]) -> Any:
         if not is_one_hot(self._targets.kind):
@@ -167,8 +197,13 @@ class GraphEstimator(Classifier):
         """Score labels by their max-marginals.
 
         The score of a label is the best score of a labelling that has it, less the best of one
-        that has it not; that of a class of several is relative to the best of the others. An
-        ensemble of majority votes gives shares of votes instead.
+        that has it not; that of a class of several is relative to the best of the others. It is
+        positive where `predict` gives the label. Averaged max-marginals (AMM) are the mean of the
+        members' scores, majority votes (MVE) shares of votes.
+
+        Both best scores are exact in graphs without cycles and with at most 2^14 labellings (14
+        labels). In other graphs, as MAM has them, they are the best that was found: `predict`'s
+        labelling for one, and for the other a local search with the label held.
 
         Parameters
         ----------
@@ -180,8 +215,7 @@ class GraphEstimator(Classifier):
             For a binary, multi-class, multi-label or multi-class multi-output problem.
         """
         rows = self._rows(X)
-        _, relative = self._model.outcome(rows, self._n_threads())
-        return self._arrange(relative)
+        return self._arrange(self._model.outcome(rows, self._n_threads()).relative)
 
     def _arrange(self, relative: NDArray[np.float64]) -> Any:
         kind, n_states = self._targets.kind, self._model.members.n_states
@@ -191,6 +225,36 @@ class GraphEstimator(Classifier):
         if kind == "multiclass-multioutput":
             return np.split(scores, np.cumsum(n_states)[:-1], axis=1)
         return scores
+
+    def is_certified(self, X: Any) -> NDArray[np.bool_]:
+        """Tell for which rows the labelling is proven to have the best score of all.
+
+        That is so in graphs without cycles and with at most 2^14 labellings (14 labels), and
+        where tree-reweighted message passing finds a bound that the labelling reaches. An
+        ensemble by MAM has one graph, the union; by AMM or MVE, all members must be proven.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,), bool
+        """
+        return self._model.outcome(self._rows(X), self._n_threads()).certified
+
+    @property
+    def C_(self) -> float:  # noqa: N802
+        """The number that `C` stood for."""
+        check_is_fitted(self)
+        return self._fitted.constant
+
+    @property
+    def certified_share_(self) -> float:
+        """Share of (about 500 of) the training rows that `is_certified`; NaN if not known."""
+        check_is_fitted(self)
+        share = self._fitted.certified
+        return float("nan") if share is None else float(share)
 
     @available_if(_can_give_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -217,7 +281,7 @@ class GraphEstimator(Classifier):
                 f"This {type(self).__name__} was fitted with calibration_folds=None. Fit it again "
                 "to get probabilities."
             )
-        _, relative = self._model.outcome(rows, self._n_threads())
+        relative = self._model.outcome(rows, self._n_threads()).relative
         chances = probabilities(
             relative,
             self._model.members.n_states,

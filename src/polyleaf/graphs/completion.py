@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.graphs.aggregation import Consensus
 from polyleaf.graphs.kernels import KernelOperator
-from polyleaf.graphs.label_graph import Consensus, LabelGraph
+from polyleaf.graphs.label_graph import LabelGraph
 from polyleaf.graphs.solver import MarginProblem
 
 

@@ -44,6 +44,11 @@ class GraphClassifier(GraphEstimator):
         The primal objective.
     n_iter_ : int
         Passes over the training rows.
+    C_ : float
+        The number that `C` stood for.
+    certified_share_ : float
+        Share of (about 500 of) the training rows whose labelling is proven to be the best; 1 in a
+        graph without cycles. See `is_certified`.
 
     See Also
     --------
@@ -52,9 +57,8 @@ class GraphClassifier(GraphEstimator):
 
     Notes
     -----
-    Features should be of like size: scale them first, for example with
-    ``sklearn.preprocessing.StandardScaler``. Categories and missing values in X are refused;
-    labels that were not observed (NaN in Y) are left free in training.
+    X may be raw numbers: see `scale_features` and `C`. Categories and missing values in X are
+    refused; labels that were not observed (NaN in Y) are left free in training.
 
     Examples
     --------
@@ -85,7 +89,8 @@ class GraphClassifier(GraphEstimator):
         gamma: str | float = "scale",
         coef0: float = 0.0,
         intercept_scaling: float = 1.0,
-        C: float = 1.0,
+        C: str | float = "scale",
+        scale_features: bool = True,
         margin_loss: str = "edge",
         tol: float = 0.01,
         max_iter: int = 200,
@@ -146,6 +151,11 @@ class GraphEnsembleClassifier(GraphEstimator):
         Of each member: primal less dual objective, and the primal one.
     n_iter_ : ndarray of shape (n_members,), int64
         Passes over the training rows.
+    C_ : float
+        The number that `C` stood for.
+    certified_share_ : float
+        Share of (about 500 of) the training rows whose labelling is proven to be the best; 1 with
+        up to 14 labels. See `is_certified`.
     diversity_, coherence_ : float
         Averages over the training rows of the two terms of theorem 1, at the true labelling: the
         variance over members of each label's score, and the covariance of pairs of them. Their
@@ -185,7 +195,8 @@ class GraphEnsembleClassifier(GraphEstimator):
         gamma: str | float = "scale",
         coef0: float = 0.0,
         intercept_scaling: float = 1.0,
-        C: float = 1.0,
+        C: str | float = "scale",
+        scale_features: bool = True,
         margin_loss: str = "edge",
         tol: float = 0.01,
         max_iter: int = 200,
@@ -219,8 +230,8 @@ class GraphEnsembleClassifier(GraphEstimator):
             As `predict` gives it with ``decoding='auto'``.
         """
         rows = self._rows(X)
-        for labels, _ in self._model.staged_outcomes(rows, self._n_threads()):
-            yield self._decode(labels)
+        for outcome in self._model.staged_outcomes(rows, self._n_threads()):
+            yield self._decode(outcome.labels)
 
     def staged_decision_function(self, X: Any) -> Iterator[Any]:
         """Score labels with the first member, the first two, and so on.
@@ -235,8 +246,8 @@ class GraphEnsembleClassifier(GraphEstimator):
             As `decision_function` gives it.
         """
         rows = self._rows(X)
-        for _, relative in self._model.staged_outcomes(rows, self._n_threads()):
-            yield self._arrange(relative)
+        for outcome in self._model.staged_outcomes(rows, self._n_threads()):
+            yield self._arrange(outcome.relative)
 
     @property
     def edge_counts_(self) -> NDArray[np.int64]:

@@ -42,6 +42,11 @@ class FittedGraphs:
     variance_terms : tuple of two floats, or None
         Diversity and coherence of an ensemble's members (theorem 1), averaged over the training
         rows.
+    certified : float or None
+        Share of the training rows whose labelling is proven to be the best; None if a file does
+        not tell.
+    constant : float
+        The number that `C` stood for.
     """
 
     features: FeatureSchema
@@ -49,6 +54,8 @@ class FittedGraphs:
     model: GraphModel
     slopes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     variance_terms: tuple[float, float] | None = None
+    certified: float | None = None
+    constant: float = float("nan")
 
     def to_file(self) -> tuple[Arrays, dict[str, Any]]:
         """Give the arrays of the model, and its settings."""
@@ -60,7 +67,12 @@ class FittedGraphs:
         if self.slopes is not None:
             arrays["above"], arrays["below"] = self.slopes
         if self.variance_terms is not None:
-            metadata["variance_terms"] = list(self.variance_terms)
+            # Squares of huge scores may be infinite, which JSON does not have.
+            terms = self.variance_terms
+            metadata["variance_terms"] = [t if np.isfinite(t) else None for t in terms]
+        if self.certified is not None:
+            metadata["certified"] = self.certified
+        metadata["constant"] = self.constant
         return arrays, metadata
 
     @classmethod
@@ -77,9 +89,18 @@ class FittedGraphs:
         slopes = _stored_slopes(arrays, n_channels) if metadata["is_calibrated"] else None
         terms = None
         if estimator._is_ensemble:
-            diversity, coherence = map(float, metadata["variance_terms"])
+            diversity, coherence = (
+                float("nan") if term is None else float(term)
+                for term in metadata["variance_terms"]
+            )
             terms = diversity, coherence
-        return cls(features, targets, model, slopes, terms)
+        certified = metadata.get("certified")
+        if certified is not None:
+            certified = float(certified)
+            if not 0.0 <= certified <= 1.0:
+                raise ValueError("Expected a share of certified rows.")
+        constant = float(metadata.get("constant", estimator.C))  # older files have numbers in C
+        return cls(features, targets, model, slopes, terms, certified, constant)
 
 
 def _stored_slopes(

@@ -1,8 +1,8 @@
 """Kernels: what a graph model is linear in, and the kernel matrix as the training needs it.
 
-A `KernelMap` turns rows of X into features or kernel values, which the model's parameters
-multiply. A `KernelOperator` is the matrix of the training rows: whole, or as features it is the
-product of.
+A `ColumnScale` brings features to like size. A `KernelMap` turns rows of X into features or kernel
+values, which the model's parameters multiply. A `KernelOperator` is the matrix of the training
+rows: whole, or as features it is the product of.
 """
 
 from __future__ import annotations
@@ -31,15 +31,10 @@ Positions: TypeAlias = NDArray[np.intp]
 #: Kernels whose features are those of X, so that the model needs no training rows.
 EXPLICIT = ("linear", "cosine")
 KERNELS = (*EXPLICIT, "poly", "rbf", "precomputed")
-
-#: A kernel matrix is factored if this many of its rows span all, and it has that many per rank.
-_SAMPLE, _MIN_ROWS_PER_RANK = 256, 8
-#: Shares of the largest eigenvalue and of a row's diagonal entry that rounding leaves of 0.
-_NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
-#: A kernel with an eigenvalue below this share of the largest is none.
-_NEGATIVE = 1e-6
-#: Sparse features of at most so many entries cost less as dense ones, 32 MB.
-_SMALL = 2**22
+#: Sparse numbers of at most so many entries are scaled as dense ones are, 32 MB.
+_SMALL_SPARSE = 2**22
+#: Kernels before which features are scaled, if the estimator asks for it.
+SCALED = ("linear", "poly", "rbf")
 
 
 _ARRAYS = StoredArrays(
@@ -50,6 +45,76 @@ _ARRAYS = StoredArrays(
         ),
     },
 )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """What brings columns of numbers to like size: (x - centre) / scale.
+
+    A column that is 0 in most rows keeps its zeros, and is divided by the root mean square of the
+    others: rare words count as much as common ones, not more. Other columns have the mean 0 and
+    the variance 1 afterwards. Large sparse matrices stay sparse: all their columns keep zeros.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (n_features,), float64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[2001.0, 0.0], [2003.0, 0.0], [2005.0, 1.0]])
+    >>> ColumnScale.fit(rows, np.ones(3)).apply(rows).round(2)
+    array([[-1.22,  0.  ],
+           [ 0.  ,  0.  ],
+           [ 1.22,  1.  ]])
+    """
+
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, rows: Rows, weights: NDArray[np.float64]) -> ColumnScale:
+        """Measure the columns of rows; `weights` has shape (n_rows,)."""
+        if not weights.any():
+            weights = np.ones_like(weights)
+        if not isinstance(rows, np.ndarray) and rows.shape[0] * rows.shape[1] > _SMALL_SPARSE:
+            squares, filled = _sparse_sums(rows, weights)
+            scale = np.sqrt(squares / np.where(filled > 0.0, filled, 1.0))
+            return cls(np.zeros(rows.shape[1]), np.where(scale > 0.0, scale, 1.0))
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        total = weights.sum()
+        filled = weights @ (dense != 0.0)
+        mean = weights @ dense / total
+        centre = np.where(filled < 0.5 * total, 0.0, mean)
+        squares = np.zeros(dense.shape[1])
+        for start in range(0, dense.shape[0], 1024):  # a copy of a part at a time
+            part = slice(start, start + 1024)
+            squares += weights[part] @ (dense[part] - centre) ** 2
+        counted = np.where(filled < 0.5 * total, filled, total)
+        scale = np.sqrt(squares / np.where(counted > 0.0, counted, 1.0))
+        # A constant column differs from its mean by rounding.
+        return cls(centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0))
+
+    def apply(self, rows: Rows) -> Rows:
+        """Scale rows of the same columns; sparse ones stay sparse if no column has a centre."""
+        if isinstance(rows, np.ndarray):
+            scaled: NDArray[np.float64] = (rows - self.centre) / self.scale
+            return scaled
+        if self.centre.any():
+            return self.apply(rows.toarray())
+        values = rows.data / self.scale[rows.indices]
+        return sparse.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _sparse_sums(
+    rows: CSR, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum up the squares, and the weights of numbers other than 0, of each column."""
+    by_entry = np.repeat(weights, np.diff(rows.indptr))
+    n, at = rows.shape[1], rows.indices
+    squares: Any = np.bincount(at, by_entry * rows.data**2, minlength=n)
+    filled: Any = np.bincount(at, by_entry * (rows.data != 0.0), minlength=n)
+    return squares, filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +162,7 @@ class KernelMap:
             (m.kernel, m.degree, m.gamma, m.coef0, m.intercept_scaling, m.n_features)
             for m in (self, other)
         )
-        if self.anchors is None or other.anchors is None:
-            return mine == its and self.anchors is other.anchors
-        return mine == its and np.array_equal(self.anchors, other.anchors)
+        return mine == its and np.array_equal(self.anchors, other.anchors)  # type: ignore[arg-type]
 
     def design(self, X: Rows) -> Rows:
         """Turn rows into what the model's parameters multiply.
@@ -219,6 +282,16 @@ def kernel_map_of(estimator: Any, rows: Rows) -> tuple[KernelMap, Rows]:
     if callable(kernel):
         _check_gram(np.asarray(design), is_given=False)
     return kernel_map, design
+
+
+def mean_self_kernel(kernel_map: KernelMap, design: Rows, weights: NDArray[np.float64]) -> float:
+    """Average k(x, x) over the training rows, without the constant feature."""
+    if not kernel_map.is_explicit:
+        own = np.asarray(design.diagonal())
+    else:
+        own = np.asarray((design * design).sum(axis=1)).reshape(-1)
+    size = np.average(own, weights=weights if weights.any() else None)
+    return float(size - kernel_map.intercept_scaling**2)
 
 
 def check_sparse(kernel: Any, rows: Rows) -> None:
@@ -417,72 +490,3 @@ class FeatureOperator:
         """Score some rows by a state, which may be one of a subset of the rows."""
         scores: NDArray[np.float64] = self._features[rows] @ state
         return scores
-
-
-class FactorOperator(FeatureOperator):
-    """A kernel matrix of low rank by a factor of it; the model keeps the coefficients."""
-
-    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the parameters of the model."""
-        return np.ascontiguousarray(coefficients.T)
-
-
-def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Find F with K = F F' and far fewer columns than rows, if there is one.
-
-    With S some of the rows, K_S' K_SS^+ K_S equals K if S spans the rows of K. What it leaves is
-    positive semi-definite, so that the diagonal bounds all of it. Rows are brought to length 1
-    first: beside a very long one, what others have of their own would pass for rounding.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n), float64
-        Symmetric.
-
-    Returns
-    -------
-    ndarray of shape (n, rank), float64, or None
-
-    Raises
-    ------
-    ValueError
-        If the kernel among S is not positive semi-definite.
-    """
-    n_rows = gram.shape[0]
-    rng = np.random.default_rng(0)
-    chosen = rng.choice(n_rows, min(n_rows, _SAMPLE), replace=False)
-    lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
-    lengths[lengths == 0.0] = 1.0
-    values, vectors = np.linalg.eigh(
-        gram[np.ix_(chosen, chosen)] / lengths[chosen] / lengths[chosen, None]
-    )
-    if values[0] < -_NEGATIVE * max(values[-1], 0.0):
-        raise ValueError(
-            "The kernel must be positive semi-definite; got one with an eigenvalue of "
-            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows, brought "
-            "to length 1. Use another kernel, or add what is lacking to its diagonal."
-        )
-    kept = values > _NO_EIGENVALUE * values[-1]
-    if kept.all() or not 1 <= np.count_nonzero(kept) <= n_rows // _MIN_ROWS_PER_RANK:
-        return None
-    weights = vectors[:, kept] / np.sqrt(values[kept]) / lengths[chosen, None]
-    factor: NDArray[np.float64] = gram[:, chosen] @ weights
-    left = np.abs(gram.diagonal() - np.einsum("ij,ij->i", factor, factor))
-    return factor if (left <= _NO_REST * lengths**2).all() else None
-
-
-def operator_of(design: NDArray[np.float64] | CSR, is_explicit: bool) -> KernelOperator:
-    """Choose the operator of a `KernelMap`'s design of the training rows.
-
-    Dense features more numerous than the rows cost less as a kernel matrix, a kernel matrix of
-    low rank less by a factor of it, and a small sparse matrix less as a dense one.
-    """
-    if not is_explicit:
-        assert isinstance(design, np.ndarray)
-        factor = low_rank_factor(design)
-        return GramOperator(design) if factor is None else FactorOperator(factor)
-    if not isinstance(design, np.ndarray) and design.shape[0] * design.shape[1] <= _SMALL:
-        design = design.toarray()
-    if isinstance(design, np.ndarray) and design.shape[1] > design.shape[0]:
-        return GramOperator(design @ design.T, design)
-    return FeatureOperator(design)

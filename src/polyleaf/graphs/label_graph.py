@@ -1,4 +1,4 @@
-"""Graphs over labels: how a labelling is scored, and how the scores of many graphs are combined.
+"""Graphs over labels: how a labelling is scored, and how the best one is found.
 
 A model scores a labelling y of a row x by a sum over edges, psi(x, y) = sum_e psi_e(x, y_e)
 (paper 003, eq. 1). The numbers of one row come in three forms, of which the core takes the first
@@ -11,17 +11,15 @@ and the third:
 - *potentials*: psi(x, y) less the score of the labelling of first classes, as a sum of numbers of
   labels and of pairs, in the layout of scores.
 
-An ensemble is combined by votes, max-marginals or potentials (section 3). All three take the
-members' scores of some rows one after the other, so that the outcome of every prefix of an
-ensemble is at hand. Relative scores are those of each class of each label but the first, less
-that of the first; the class with the largest wins, the first if none is positive.
+Relative scores are those of each class of each label but the first, less that of the first; the
+class with the largest wins, the first if none is positive.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +32,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class Labelling:
+    """The best labelling that was found of each row.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows, n_labels), int32
+    max_marginals : ndarray of shape (n_rows, sum of n_states - 1), float64
+        Of each class but the first, less that of the first (eq. 7): the best score of a labelling
+        that has it, less the best of one that has the first. Exact where inference is; else the
+        best that a local search finds with the class held.
+    scores, bounds : ndarray of shape (n_rows,), float64
+        The score of the labelling, and one that no labelling exceeds.
+    """
+
+    labels: NDArray[np.int32]
+    max_marginals: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+
+    @property
+    def is_certified(self) -> NDArray[np.bool_]:
+        """Whether the labelling is proven to be the best, up to rounding."""
+        certified: NDArray[np.bool_] = self.bounds <= self.scores
+        return certified
+
+    def take_better(self, rows: NDArray[np.intp], other: Labelling) -> None:
+        """Replace those of some rows that another search has found a better labelling of."""
+        better = other.scores > self.scores[rows]
+        chosen = rows[better]
+        self.labels[chosen] = other.labels[better]
+        self.max_marginals[chosen] = other.max_marginals[better]
+        self.scores[chosen] = other.scores[better]
+        self.bounds[chosen] = other.bounds[better]
+
+
+@dataclass(frozen=True, eq=False)
 class LabelGraph:
     """Labels and the edges between them.
 
@@ -43,10 +77,14 @@ class LabelGraph:
         Number of classes of each label.
     edges : ndarray of shape (n_edges, 2), int32
         Pairs of labels; n_labels stands for a dummy node with one state, see `joined`.
+    inference : {"solve", "loopy"}
+        How labellings are found in a graph with cycles; "loopy" is for model files of the first
+        format, which go on to predict what they did.
     """
 
     n_states: NDArray[np.int32]
     edges: NDArray[np.int32]
+    inference: str = "solve"
 
     @classmethod
     def joined(cls, n_states: NDArray[np.int32], edges: NDArray[np.int32]) -> LabelGraph:
@@ -142,6 +180,37 @@ class LabelGraph:
         potentials: NDArray[np.float64] = (scores @ self.expansion) @ self.expansion.T
         return potentials
 
+    def turn(self, scores: NDArray[np.float64], turned: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Exchange the two classes of some labels.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_parameters)
+            Or dual variables, which are consistent in the same way.
+        turned : ndarray of shape (n_labels,), bool
+            Only labels of two classes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_parameters)
+        """
+        result = scores.copy()
+        result[:, self.label_offsets[:-1][turned]] *= -1.0
+        ends = np.append(turned, False)[self.edges]
+        has_pairs = np.diff(self.edge_offsets) > 0
+        for edge in np.flatnonzero(ends.any(axis=1) & has_pairs):
+            n_first, n_second = self._edge_states[edge]
+            place = self._local_parameters(np.array([edge]), n_first, n_second)[0]
+            of_first, of_second, pairs = np.split(place, [n_first - 1, n_first + n_second - 2])
+            table = result[:, pairs].reshape(-1, n_first - 1, n_second - 1)
+            # A column of pairs adds up to the score of its label over the classes of the other.
+            if ends[edge, 0]:
+                table = scores[:, None, of_second] - table
+            if ends[edge, 1]:
+                table = result[:, of_first, None] - table
+            result[:, pairs] = table.reshape(result.shape[0], -1)
+        return result
+
     def _local_parameters(
         self, edges: NDArray[np.intp], n_first: int, n_second: int
     ) -> NDArray[np.int64]:
@@ -205,31 +274,73 @@ class LabelGraph:
         np.add.at(incidence, (np.arange(self.edges.shape[0])[:, None], self.edges), share[:, None])
         return by_edge @ incidence[:, :-1]
 
-    def max_product(
-        self, potentials: NDArray[np.float64], n_threads: int = 1
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Find the best labelling of each row, and its max-marginals.
+    def infer(self, potentials: NDArray[np.float64], n_threads: int = 1) -> Labelling:
+        """Find the best labelling of each row, its max-marginals and a bound of all scores.
 
-        Exact without cycles; with cycles by loopy max-product with at most as many sweeps as the
-        graph's diameter, and a local search from what it finds.
+        Exact without cycles and with few labels; else by tree-reweighted message passing and local
+        searches. See inference.hpp.
 
         Parameters
         ----------
         potentials : ndarray of shape (n_rows, n_parameters)
         n_threads : int
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows, n_labels), int32
-        max_marginals : ndarray of shape (n_rows, label_offsets[-1])
-            Of each class but the first, less that of the first (eq. 7).
         """
         n_rows = potentials.shape[0]
-        labels = np.empty((n_rows, self.n_nodes), dtype=np.int32)
+        return self._infer(
+            potentials,
+            np.empty((n_rows, self.n_nodes), dtype=np.int32),
+            np.empty(n_rows),
+            way=self.inference,
+            n_threads=n_threads,
+        )
+
+    def improve(
+        self,
+        potentials: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        bounds: NDArray[np.float64],
+        n_threads: int = 1,
+    ) -> Labelling:
+        """Search from labellings, of shape (n_rows, n_labels), with bounds that are known."""
+        padding = ((0, 0), (0, self.n_nodes - self.n_labels))
+        start = np.ascontiguousarray(np.pad(labels, padding), dtype=np.int32)
+        return self._infer(potentials, start, bounds.copy(), way="improve", n_threads=n_threads)
+
+    def _infer(
+        self,
+        potentials: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        bounds: NDArray[np.float64],
+        *,
+        way: str,
+        n_threads: int,
+    ) -> Labelling:
+        n_rows = potentials.shape[0]
         max_marginals = np.empty((n_rows, int(self.label_offsets[-1])))
-        contiguous = np.ascontiguousarray(potentials, dtype=np.float64)
-        self.core.max_product(contiguous, labels, max_marginals, self.max_sweeps, n_threads)
-        return labels[:, : self.n_labels], max_marginals
+        scores = np.empty(n_rows)
+        self.core.infer(
+            np.ascontiguousarray(potentials, dtype=np.float64),
+            labels,
+            max_marginals,
+            scores,
+            bounds,
+            self.max_sweeps,
+            way,
+            n_threads,
+        )
+        return Labelling(labels[:, : self.n_labels], max_marginals, scores, bounds)
+
+    def max_product(
+        self, potentials: NDArray[np.float64], n_threads: int = 1
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Give the labels and the max-marginals of `infer`."""
+        found = self.infer(potentials, n_threads)
+        return found.labels, found.max_marginals
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the best labelling is always found: no cycles, or few labels."""
+        return self.core.is_exact
 
     @cached_property
     def max_sweeps(self) -> int:
@@ -237,7 +348,7 @@ class LabelGraph:
         return 1 if self.is_forest else self.core.diameter()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n_states": self.n_states, "edges": self.edges}
+        return {"n_states": self.n_states, "edges": self.edges, "inference": self.inference}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -272,143 +383,3 @@ def _expand(
 
 def _flat(arrays: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([array.reshape(-1) for array in arrays])
-
-
-# Many graphs -----------------------------------------------------------------------------------
-
-
-class Consensus:
-    """The union of graphs over the same labels.
-
-    Attributes
-    ----------
-    graph : LabelGraph
-        All edges between labels; a label may have none, potentials need no dummy node.
-    counts : ndarray of shape (n_edges,), int64
-        How many of the graphs have each edge.
-    """
-
-    def __init__(self, graphs: tuple[LabelGraph, ...]) -> None:
-        n_states = graphs[0].n_states
-        pooled = np.concatenate([graph.edges for graph in graphs])
-        pooled = np.sort(pooled[(pooled < n_states.size).all(axis=1)], axis=1)
-        edges, self.counts = np.unique(pooled, axis=0, return_counts=True)
-        self.graph = LabelGraph(n_states, np.ascontiguousarray(edges, dtype=np.int32))
-        self._keys = edges[:, 0].astype(np.int64) * n_states.size + edges[:, 1]
-
-    def columns_of(self, graph: LabelGraph) -> NDArray[np.int64]:
-        """Find the columns of the consensus that a graph's potentials go to."""
-        n_labels = self.graph.n_labels
-        is_real = (graph.edges < n_labels).all(axis=1)  # a dummy edge has no potentials of pairs
-        ends = graph.edges[is_real].astype(np.int64)
-        place = np.searchsorted(self._keys, ends[:, 0] * n_labels + ends[:, 1])
-        starts, stops = self.graph.edge_offsets[place], self.graph.edge_offsets[place + 1]
-        own = np.arange(self.graph.label_offsets[-1])
-        return np.concatenate([own, *map(np.arange, starts, stops)])
-
-
-class Aggregation(Protocol):
-    """What the three have in common."""
-
-    def add(self, graph: LabelGraph, scores: NDArray[np.float64]) -> None:
-        """Take the scores of the next member, of shape (n_rows, n_parameters)."""
-
-    def outcome(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Give labels (n_rows, n_labels) and relative scores of the members so far."""
-
-
-class MajorityVotes:
-    """MVE: each member votes for its best labelling; relative scores are shares of the votes."""
-
-    def __init__(self, n_states: NDArray[np.int32], n_threads: int = 1) -> None:
-        self._n_states, self._n_threads = n_states, n_threads
-        self._n_members = 0
-        self._votes: NDArray[np.float64] | None = None
-
-    def add(self, graph: LabelGraph, scores: NDArray[np.float64]) -> None:
-        """Take the scores of the next member."""
-        labels, _ = graph.max_product(graph.potentials(scores), self._n_threads)
-        classes = np.concatenate([np.arange(1, n) for n in self._n_states])
-        chosen = np.repeat(labels, self._n_states - 1, axis=1)
-        votes = (chosen == classes).astype(np.float64) - (chosen == 0)
-        self._votes = votes if self._votes is None else self._votes + votes
-        self._n_members += 1
-
-    def outcome(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Give labels and relative scores of the members so far."""
-        assert self._votes is not None
-        relative = self._votes / self._n_members
-        return winners(relative, self._n_states), relative
-
-
-class AverageMaxMarginals:
-    """AMM: the members' max-marginals are averaged (section 3.2)."""
-
-    def __init__(self, n_states: NDArray[np.int32], n_threads: int = 1) -> None:
-        self._n_states, self._n_threads = n_states, n_threads
-        self._n_members = 0
-        self._sum: NDArray[np.float64] | None = None
-
-    def add(self, graph: LabelGraph, scores: NDArray[np.float64]) -> None:
-        """Take the scores of the next member."""
-        _, marginals = graph.max_product(graph.potentials(scores), self._n_threads)
-        self._sum = marginals if self._sum is None else self._sum + marginals
-        self._n_members += 1
-
-    def outcome(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Give labels and relative scores of the members so far."""
-        assert self._sum is not None
-        relative = self._sum / self._n_members
-        return winners(relative, self._n_states), relative
-
-
-class AveragePotentials:
-    """MAM: inference on the union of all graphs, with averaged potentials (section 3.3).
-
-    An edge that a member lacks counts as 0 there. `consensus` is the union.
-    """
-
-    def __init__(self, consensus: Consensus, n_threads: int = 1) -> None:
-        self._consensus, self._n_threads = consensus, n_threads
-        self._n_members = 0
-        self._sum: NDArray[np.float64] | None = None
-
-    def add(self, graph: LabelGraph, scores: NDArray[np.float64]) -> None:
-        """Take the scores of the next member."""
-        if self._sum is None:
-            self._sum = np.zeros((scores.shape[0], self._consensus.graph.n_parameters))
-        self._sum[:, self._consensus.columns_of(graph)] += graph.potentials(scores)
-        self._n_members += 1
-
-    def outcome(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Give labels and relative scores of the members so far."""
-        assert self._sum is not None
-        return self._consensus.graph.max_product(self._sum / self._n_members, self._n_threads)
-
-
-def make_aggregation(name: str, consensus: Consensus, n_threads: int = 1) -> Aggregation:
-    """Make the aggregation of that name: 'mam', 'amm' or 'mve'."""
-    if name == "mam":
-        return AveragePotentials(consensus, n_threads)
-    cls = MajorityVotes if name == "mve" else AverageMaxMarginals
-    return cls(consensus.graph.n_states, n_threads)
-
-
-def winners(relative: NDArray[np.float64], n_states: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Choose the class with the largest relative score, the first if none is positive.
-
-    Parameters
-    ----------
-    relative : ndarray of shape (n_rows, sum of n_states - 1)
-    n_states : ndarray of shape (n_labels,), int32
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_labels), int32
-    """
-    if (n_states == 2).all():
-        return (relative > 0.0).astype(np.int32)
-    labels = np.zeros((relative.shape[0], n_states.size), dtype=np.int32)
-    for j, group in enumerate(np.split(relative, np.cumsum(n_states - 1)[:-1], axis=1)):
-        labels[:, j] = np.argmax(np.pad(group, ((0, 0), (1, 0))), axis=1)
-    return labels

@@ -1,7 +1,10 @@
 """Labels as graph classifiers take them: class positions, and what an error in each costs.
 
 The channels of a target schema are what `predict_proba` speaks of; `channel_scores` and
-`probabilities` lead back to them.
+`probabilities` lead back to them. Probabilities are sigmoids of scores, after Platt (1999):
+P(target = 1) = sigmoid(a s) for a score s > 0 and sigmoid(b s) for s < 0, with a slope for either
+sign. A probability then exceeds 1/2 where the score is positive, which is where `predict` says 1;
+with an offset, as Platt has it, the two would disagree.
 """
 
 from __future__ import annotations
@@ -13,6 +16,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from polyleaf.data import Targets, TargetSchema
+
+#: Most Newton steps for a slope.
+_MAX_NEWTON = 50
+#: Keeps a slope finite where a channel is separable or constant.
+_RIDGE = 1e-6
+#: Least slope, for scores of size 1: probabilities then have the order of the scores.
+_LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +175,74 @@ def channel_scores(
             full = full - np.where(full == best, second, best)
         columns.append(full)
     return np.concatenate(columns, axis=1)
+
+
+# Calibration ------------------------------------------------------------------------------------
+
+
+def fit_slopes(
+    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Fit the slopes of every channel.
+
+    Targets are drawn in from 0 and 1 by the weight of two rows, as Platt proposes, so that no
+    probability is certain. Slopes are positive: a larger score means a larger probability.
+
+    Parameters
+    ----------
+    scores, targets, weights : ndarray of shape (n_rows, n_channels), float64
+        Targets are 0 or 1; a weight of 0 takes an entry out.
+
+    Returns
+    -------
+    above, below : ndarray of shape (n_channels,), float64
+        For positive and for negative scores.
+    """
+    positive = (weights * targets).sum(axis=0)
+    negative = (weights * (1.0 - targets)).sum(axis=0)
+    high, low = (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0)
+    smoothed = np.where(targets > 0.5, high, low)
+    above, below = (
+        _fit_slope(np.where(side, scores, 0.0), smoothed, weights * side)
+        for side in (scores > 0.0, scores < 0.0)
+    )
+    return above, below
+
+
+def _fit_slope(
+    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Minimise the log loss of sigmoid(slope * score) in each channel, by guarded Newton steps."""
+    shares = weights / np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
+    scale = np.sqrt((shares * scores**2).sum(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    unit = scores / scale
+    slope = np.ones(scores.shape[1])
+    loss = _log_loss(slope, unit, targets, shares)
+    for _ in range(_MAX_NEWTON):
+        chance = expit(slope * unit)
+        gradient = (shares * (chance - targets) * unit).sum(axis=0) + _RIDGE * slope
+        curvature = (shares * chance * (1.0 - chance) * unit**2).sum(axis=0) + _RIDGE
+        step, last = -gradient / curvature, slope
+        for _ in range(30):  # halve the steps of the channels whose loss would rise
+            moved = np.maximum(last + step, _LEAST)
+            new_loss = _log_loss(moved, unit, targets, shares)
+            if not (new_loss > loss).any():
+                break
+            step = np.where(new_loss > loss, 0.5 * step, step)
+        slope = np.where(new_loss > loss, last, moved)
+        loss = np.minimum(new_loss, loss)
+        if np.abs(slope - last).max(initial=0.0) <= 1e-8:
+            break
+    return np.asarray(slope / scale, dtype=np.float64)
+
+
+def _log_loss(
+    slope: NDArray[np.float64],
+    unit: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    z = slope * unit
+    loss = (shares * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0) + 0.5 * _RIDGE * slope**2
+    return np.asarray(loss, dtype=np.float64)

@@ -12,16 +12,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_offsets
-from polyleaf.graphs.kernels import KernelMap
-from polyleaf.graphs.label_graph import Aggregation, Consensus, LabelGraph, make_aggregation
+from polyleaf.graphs.aggregation import (
+    Aggregation,
+    AverageMaxMarginals,
+    Consensus,
+    Outcome,
+    improve_from,
+    make_aggregation,
+    unproven_rows,
+)
+from polyleaf.graphs.kernels import ColumnScale, KernelMap
+from polyleaf.graphs.label_graph import LabelGraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
     Rows: TypeAlias = NDArray[np.float64] | CSR
-
-Outcome: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 #: Scores, in numbers, that are held at a time.
 _CHUNK = 2**22
@@ -46,6 +53,10 @@ _ARRAYS = StoredArrays(
             "n_parameters, n_columns",
             "Completed parameters of the consensus graph, if any.",
         ),
+        "centre": StoredArray(
+            np.float64, "n_features", "What is taken off each feature first, if they are scaled."
+        ),
+        "scale": StoredArray(np.float64, "n_features", "What each is divided by then."),
     },
 )
 
@@ -69,6 +80,8 @@ class GraphMembers:
         Certificate of each member: primal less dual objective, and the primal one.
     n_iter : ndarray of shape (n_members,), int64
         Passes over the training rows.
+    inference : {"solve", "loopy"}
+        See `LabelGraph`.
     """
 
     n_states: NDArray[np.int32]
@@ -78,6 +91,7 @@ class GraphMembers:
     dual_gap: NDArray[np.float64]
     objective: NDArray[np.float64]
     n_iter: NDArray[np.int64]
+    inference: str = "solve"
 
     @classmethod
     def collect(
@@ -122,7 +136,7 @@ class GraphMembers:
         """The graph of each member."""
         starts, stops = self.edge_offsets[:-1].tolist(), self.edge_offsets[1:].tolist()
         return tuple(
-            LabelGraph(self.n_states, np.ascontiguousarray(self.edges[a:b]))
+            LabelGraph(self.n_states, np.ascontiguousarray(self.edges[a:b]), self.inference)
             for a, b in zip(starts, stops)
         )
 
@@ -149,7 +163,9 @@ class GraphMembers:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> GraphMembers:
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], inference: str = "solve"
+    ) -> GraphMembers:
         """Rebuild and check members from named arrays.
 
         Raises
@@ -166,7 +182,9 @@ class GraphMembers:
         n_iter = _ARRAYS.read(arrays, "n_iter")
         if edge_offsets.size < 2 or edges.shape[1] != 2 or not (edges[:, 0] < edges[:, 1]).all():
             raise ValueError("Expected at least one member, and edges of ascending labels.")
-        members = cls(n_states, edge_offsets, edges, parameters, dual_gap, objective, n_iter)
+        members = cls(
+            n_states, edge_offsets, edges, parameters, dual_gap, objective, n_iter, inference
+        )
         expect_offsets(edge_offsets, members.n_members, edges.shape[0], "edge_offsets", least=0)
         if any(each.size != members.n_members for each in (dual_gap, objective, n_iter)):
             raise ValueError("Expected one gap, objective and count of passes per member.")
@@ -177,7 +195,7 @@ class GraphMembers:
         return members
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.to_arrays()
+        return {**self.to_arrays(), "inference": self.inference}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -194,12 +212,19 @@ class GraphModel:
     aggregation : {"mam", "amm", "mve"}
     completed : ndarray of shape (q, n_columns), float64, or None
         Parameters of potentials on the union of the graphs, where dual variables were completed.
+    columns : ColumnScale or None
+        What features are scaled by before the kernel sees them; None: they are not.
     """
 
     members: GraphMembers
     kernel_map: KernelMap
     aggregation: str
     completed: NDArray[np.float64] | None = None
+    columns: ColumnScale | None = None
+
+    def design(self, X: Rows) -> Rows:
+        """Turn rows into what the model's parameters multiply; see `KernelMap`."""
+        return self.kernel_map.design(X if self.columns is None else self.columns.apply(X))
 
     @cached_property
     def consensus(self) -> Consensus:
@@ -233,44 +258,59 @@ class GraphModel:
 
         Returns
         -------
-        labels : ndarray of shape (n_rows, n_labels), int32
-            Class positions.
-        relative : ndarray of shape (n_rows, sum of n_states - 1), float64
-            Scores of every class but the first, less that of the first.
+        Outcome
         """
         width = self.kernel_map.n_columns + self._width()
-        return self._in_parts(
-            X, width, lambda rows: self._outcome_of(self.kernel_map.design(rows), n_threads)
-        )
+        return self._in_parts(X, width, lambda rows: self.outcome_of(self.design(rows), n_threads))
 
     def _in_parts(self, X: Rows, width: int, label: Callable[[Rows], Outcome]) -> Outcome:
         """Label rows, so many at a time that `width` numbers for each are not too much."""
         n_states = self.members.n_states
         labels = np.empty((X.shape[0], n_states.size), dtype=np.int32)
         relative = np.empty((X.shape[0], int((n_states - 1).sum())))
+        certified = np.empty(X.shape[0], dtype=bool)
         step = max(1, _CHUNK // max(1, width))
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
-            labels[rows], relative[rows] = label(X[rows])
-        return labels, relative
+            labels[rows], relative[rows], certified[rows] = label(X[rows])
+        return Outcome(labels, relative, certified)
 
     def _width(self) -> int:
         if self.aggregation == "mam":
             return self.consensus.graph.n_parameters
         return int(np.diff(self.members.parameter_offsets).max())
 
-    def _outcome_of(self, design: Rows, n_threads: int) -> Outcome:
+    @property
+    def is_exact(self) -> bool:
+        """Whether every labelling is proven to be the best of its graph."""
         if self.aggregation == "mam":
-            return self._outcome_by(self.consensus_parameters, design, n_threads)
+            return self.consensus.graph.is_exact
+        return all(graph.is_exact for graph in self.members.graphs)
+
+    def outcome_of(self, design: Rows, n_threads: int) -> Outcome:
+        """Label rows by the kernel map's design of them; see `outcome`."""
+        if self.aggregation == "mam":
+            n_members = self.members.n_members
+            return self._outcome_by(self.consensus_parameters, n_members, design, n_threads)
         aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
         for _ in self._add_members(aggregation, design):
             pass
         return aggregation.outcome()
 
     def _outcome_by(
-        self, parameters: NDArray[np.float64], design: Rows, n_threads: int
+        self, parameters: NDArray[np.float64], n_members: int, design: Rows, n_threads: int
     ) -> Outcome:
-        return self.consensus.graph.max_product(design @ parameters.T, n_threads)
+        """Label rows by averaged potentials of the first members; see `AveragePotentials`."""
+        graph, potentials = self.consensus.graph, design @ parameters.T
+        found = graph.infer(potentials, n_threads)
+        rows = unproven_rows(graph, found)
+        if rows.size:
+            marginals = AverageMaxMarginals(graph.n_states, n_threads)
+            for _, _ in zip(range(n_members), self._add_members(marginals, design[rows])):
+                pass
+            labels = marginals.outcome().labels
+            improve_from(graph, potentials, found, rows, labels, n_threads)
+        return Outcome(found.labels, found.max_marginals, found.is_certified)
 
     def _add_members(self, aggregation: Aggregation, design: Rows) -> Iterator[int]:
         for t, graph in enumerate(self.members.graphs):
@@ -284,10 +324,10 @@ class GraphModel:
                 "Stages are not available with completion='consistent': dual variables are "
                 "completed on the union of all graphs. Use completion='zero'."
             )
-        design = self.kernel_map.design(X)
+        design = self.design(X)
         if self.aggregation == "mam":  # sums of parameters, since sums of scores may be far larger
             for t, total in enumerate(self._sums_of_parameters(), start=1):
-                label = partial(self._outcome_by, total / t, n_threads=n_threads)
+                label = partial(self._outcome_by, total / t, t, n_threads=n_threads)
                 yield self._in_parts(design, self._width(), label)
             return
         aggregation = make_aggregation(self.aggregation, self.consensus, n_threads)
@@ -345,8 +385,12 @@ class GraphModel:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""
-        completed = {} if self.completed is None else {"completed": self.completed}
-        return {**self.members.to_arrays(), **self.kernel_map.to_arrays(), **completed}
+        arrays = {**self.members.to_arrays(), **self.kernel_map.to_arrays()}
+        if self.completed is not None:
+            arrays["completed"] = self.completed
+        if self.columns is not None:
+            arrays["centre"], arrays["scale"] = self.columns.centre, self.columns.scale
+        return arrays
 
     def settings(self) -> dict[str, Any]:
         """Describe everything but the arrays and the kernel's name by JSON types."""
@@ -358,7 +402,9 @@ class GraphModel:
             "intercept_scaling": float(kernel.intercept_scaling),
             "n_features": int(kernel.n_features),
             "aggregation": self.aggregation,
+            "inference": self.members.inference,
             "is_completed": self.completed is not None,
+            "is_scaled": self.columns is not None,
         }
 
     @classmethod
@@ -372,14 +418,22 @@ class GraphModel:
         ValueError
             If anything is absent, of another type or shape, or out of range.
         """
-        members = GraphMembers.from_arrays(arrays)
+        if not isinstance(settings, dict):
+            raise ValueError(f"Expected settings by name; got {settings!r:.40}.")
+        inference = settings.get("inference", "loopy")  # files of before there was a choice
+        if inference not in ("solve", "loopy"):
+            raise ValueError(f"Expected a known inference; got {inference!r:.40}.")
+        members = GraphMembers.from_arrays(arrays, inference)
         kernel_map = KernelMap.from_arrays(arrays, kernel, settings)
         if settings["aggregation"] not in ("mam", "amm", "mve"):
             raise ValueError(f"Expected a known aggregation; got {settings['aggregation']!r:.40}.")
         completed = None
         if settings["is_completed"]:
             completed = _ARRAYS.read(arrays, "completed")
-        model = cls(members, kernel_map, settings["aggregation"], completed)
+        columns = None
+        if settings.get("is_scaled", False):  # older files have no such entry
+            columns = _stored_scale(arrays, kernel_map.n_features)
+        model = cls(members, kernel_map, settings["aggregation"], completed, columns)
         n_columns = members.parameters.shape[1]
         if kernel_map.n_columns != n_columns:
             raise ValueError(f"Expected parameters of {kernel_map.n_columns} columns.")
@@ -391,8 +445,17 @@ class GraphModel:
         return model
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("members", "kernel_map", "aggregation", "completed")
+        names = ("members", "kernel_map", "aggregation", "completed", "columns")
         return {name: self.__dict__[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _stored_scale(arrays: Mapping[str, NDArray[Any]], n_features: int) -> ColumnScale:
+    centre, scale = _ARRAYS.read(arrays, "centre"), _ARRAYS.read(arrays, "scale")
+    if not (centre.shape == scale.shape == (n_features,) and np.isfinite(centre).all()):
+        raise ValueError(f"Expected finite centres and scales of {n_features} features.")
+    if not (np.isfinite(scale).all() and (scale > 0.0).all()):
+        raise ValueError("Expected finite positive scales of features.")
+    return ColumnScale(centre, scale)

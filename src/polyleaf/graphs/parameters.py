@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from polyleaf.estimator.parameters import Parameter, is_int, is_one_of, is_real
+from polyleaf.estimator.parameters import Added, Parameter, is_bool, is_int, is_one_of, is_real
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS
 from polyleaf.files.parameters import Stored
 from polyleaf.graphs.kernels import KERNELS
 from polyleaf.graphs.registry import parameter_from_json, parameter_to_json, resolve
-from polyleaf.graphs.solver import MARGIN_LOSSES
+from polyleaf.graphs.solver import MARGIN_LOSSES, SCALED_CONSTANT
 
 GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "graph": Parameter(
@@ -67,10 +67,26 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
         "a number from 0 to 1e6",
     ),
     "C": Parameter(
-        "float",
-        "Weight of the margin violations against the size of the weights: larger fits closer.",
-        lambda v: is_real(v, 0.0, 1e12) and v > 0,
-        "a number > 0 and at most 1e12",
+        "'scale', a multiple such as '10*scale', or float",
+        "Weight of the margin violations against the size of the weights: larger fits closer.\n"
+        "``'scale'``: 1 over the mean of k(x, x), so that the size of the features does not\n"
+        "matter; ``'10*scale'`` is ten times that.",
+        lambda v: (
+            bool((found := SCALED_CONSTANT.fullmatch(v)) and 0.0 < float(found[1] or 1.0) <= 1e12)
+            if isinstance(v, str)
+            else is_real(v, 0.0, 1e12) and v > 0
+        ),
+        "'scale', a multiple such as '10*scale', or a number > 0 and at most 1e12",
+        names=("scale",),
+    ),
+    "scale_features": Parameter(
+        "bool",
+        "With the kernels ``'linear'``, ``'poly'`` and ``'rbf'``: whether features are brought\n"
+        "to mean 0 and variance 1 first. A feature that is 0 in most rows keeps its zeros, and\n"
+        "is divided by the root mean square of the others; so are all of a large sparse X.",
+        is_bool,
+        "True or False",
+        added=Added("0.1.0", before=False),
     ),
     "margin_loss": Parameter(
         "{'edge', 'node', 'hamming'}",

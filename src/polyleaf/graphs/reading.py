@@ -93,7 +93,7 @@ def consensus_edges(
     check_graph_model(model)
     fitted = model._model
     consensus = fitted.consensus
-    design = fitted.kernel_map.design(model._rows(X))
+    design = fitted.design(model._rows(X))
     potentials = design @ fitted.consensus_parameters.T
     blocks = np.split(potentials, consensus.graph.edge_offsets[:-1], axis=1)[1:]
     if (consensus.graph.n_states == 2).all():
@@ -148,7 +148,7 @@ def score_variance(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDA
             f"a {model._targets.kind} one of {model.n_outputs_}."
         )
     labels = LabelData.of(targets).labels
-    diversity, coherence = fitted.variance_terms(fitted.kernel_map.design(rows), labels)
+    diversity, coherence = fitted.variance_terms(fitted.design(rows), labels)
     return diversity, coherence
 
 

@@ -12,20 +12,29 @@ label costs nothing. The difference of two maxima is not convex; as in the conca
 procedure, labels are completed by the present model and the convex problem that this leaves is
 solved, in turns, so that the objective falls from round to round, up to the tolerance of the
 training.
+
+Labels of two classes are trained so that the first example has class 0 in each of them, and turned
+back afterwards: a fit to 1 - Y then takes the very steps of a fit to Y, and neither class is
+preferred where labellings score the same or rounding decides.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.graphs.kernels import KernelOperator
+from polyleaf.graphs.kernels import FeatureOperator, GramOperator, KernelOperator
 from polyleaf.graphs.label_graph import LabelGraph
 
 MARGIN_LOSSES = ("edge", "node", "hamming")
+#: A multiple of the constant that suits the size of the kernel.
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
+SCALED_CONSTANT = re.compile(rf"(?:\s*({_NUMBER})\s*\*)?\s*scale\s*")
 
 #: Examples whose scores are computed in one matrix product.
 _BLOCK = 64
@@ -35,6 +44,30 @@ _MAX_STEPS, _GAP_SHARE = 10, 0.1
 _ENOUGH = 0.1
 #: Most rounds in which unobserved labels are completed.
 _MAX_ROUNDS = 10
+#: A kernel matrix is factored if this many of its rows span all, and it has that many per rank.
+_SAMPLE, _MIN_ROWS_PER_RANK = 256, 8
+#: Shares of the largest eigenvalue and of a row's diagonal entry that rounding leaves of 0.
+_NO_EIGENVALUE, _NO_REST = 1e-11, 1e-9
+#: A kernel with an eigenvalue below this share of the largest is none.
+_NEGATIVE = 1e-6
+#: Sparse features of at most so many entries cost less as dense ones, 32 MB.
+_SMALL = 2**22
+
+
+def constant_of(C: Any, mean_self_kernel: float) -> float:
+    """Give the number that `C` stands for: ``'scale'`` is 1 over the mean of k(x, x).
+
+    Examples
+    --------
+    >>> constant_of("scale", 4.0), constant_of("10 * scale", 4.0), constant_of(3, 4.0)
+    (0.25, 2.5, 3.0)
+    """
+    if not isinstance(C, str):
+        return float(C)
+    found = SCALED_CONSTANT.fullmatch(C)
+    assert found is not None
+    size = mean_self_kernel if mean_self_kernel > 0.0 else 1.0
+    return float(np.clip(float(found[1] or 1.0) / size, 1e-300, 1e12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +169,11 @@ def solve_margin(
     MarginSolution
         Its objectives are those of the last convex problem.
     """
+    turned = turned_labels(graph, problem, observed)
+    problem = replace(problem, labels=problem.labels ^ turned)
     solution = MarginTraining(graph, operator, problem, rng, stop=stop).run()
     if observed is None:
-        return solution
+        return _turned_back(graph, solution, turned)
     for _ in range(_MAX_ROUNDS - 1):
         labels = complete_labels(graph, operator, solution.state, problem.labels, observed)
         changed = (labels != problem.labels).any(axis=1) & (problem.mass > 0.0)
@@ -148,7 +183,36 @@ def solve_margin(
         # All mass of an example whose labels changed starts on its new labelling.
         start = np.where(changed[:, None], 0.0, solution.coefficients)
         solution = MarginTraining(graph, operator, problem, rng, start, stop).run()
-    return solution
+    return _turned_back(graph, solution, turned)
+
+
+def turned_labels(
+    graph: LabelGraph, problem: MarginProblem, observed: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """Find the labels of two classes whose first example that counts has the second class.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,), bool
+    """
+    counts = np.broadcast_to((problem.mass > 0.0)[:, None], problem.labels.shape)
+    if observed is not None:
+        counts = counts & observed
+    first = problem.labels[np.argmax(counts, axis=0), np.arange(graph.n_labels)]
+    turned: NDArray[np.bool_] = (first == 1) & (graph.n_states == 2) & counts.any(axis=0)
+    return turned
+
+
+def _turned_back(
+    graph: LabelGraph, solution: MarginSolution, turned: NDArray[np.bool_]
+) -> MarginSolution:
+    if not turned.any():
+        return solution
+    return replace(
+        solution,
+        coefficients=graph.turn(solution.coefficients, turned),
+        state=graph.turn(solution.state, turned),
+    )
 
 
 def complete_labels(
@@ -295,3 +359,75 @@ def _with_dummy(
         return labels, label_cost
     padded = np.pad(labels, ((0, 0), (0, 1)))
     return padded, None if label_cost is None else np.pad(label_cost, ((0, 0), (0, 1)))
+
+
+# The kernel matrix of the training rows ---------------------------------------------------------
+
+
+class FactorOperator(FeatureOperator):
+    """A kernel matrix of low rank by a factor of it; the model keeps the coefficients."""
+
+    def parameters(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the parameters of the model."""
+        return np.ascontiguousarray(coefficients.T)
+
+
+def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Find F with K = F F' and far fewer columns than rows, if there is one.
+
+    With S some of the rows, K_S' K_SS^+ K_S equals K if S spans the rows of K. What it leaves is
+    positive semi-definite, so that the diagonal bounds all of it. Rows are brought to length 1
+    first: beside a very long one, what others have of their own would pass for rounding.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n), float64
+        Symmetric.
+
+    Returns
+    -------
+    ndarray of shape (n, rank), float64, or None
+
+    Raises
+    ------
+    ValueError
+        If the kernel among S is not positive semi-definite.
+    """
+    n_rows = gram.shape[0]
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(n_rows, min(n_rows, _SAMPLE), replace=False)
+    lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
+    lengths[lengths == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(
+        gram[np.ix_(chosen, chosen)] / lengths[chosen] / lengths[chosen, None]
+    )
+    if values[0] < -_NEGATIVE * max(values[-1], 0.0):
+        raise ValueError(
+            "The kernel must be positive semi-definite; got one with an eigenvalue of "
+            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows, brought "
+            "to length 1. Use another kernel, or add what is lacking to its diagonal."
+        )
+    kept = values > _NO_EIGENVALUE * values[-1]
+    if kept.all() or not 1 <= np.count_nonzero(kept) <= n_rows // _MIN_ROWS_PER_RANK:
+        return None
+    weights = vectors[:, kept] / np.sqrt(values[kept]) / lengths[chosen, None]
+    factor: NDArray[np.float64] = gram[:, chosen] @ weights
+    left = np.abs(gram.diagonal() - np.einsum("ij,ij->i", factor, factor))
+    return factor if (left <= _NO_REST * lengths**2).all() else None
+
+
+def operator_of(design: Any, is_explicit: bool) -> KernelOperator:
+    """Choose the operator of a `KernelMap`'s design of the training rows.
+
+    Dense features more numerous than the rows cost less as a kernel matrix, a kernel matrix of
+    low rank less by a factor of it, and a small sparse matrix less as a dense one.
+    """
+    if not is_explicit:
+        assert isinstance(design, np.ndarray)
+        factor = low_rank_factor(design)
+        return GramOperator(design) if factor is None else FactorOperator(factor)
+    if not isinstance(design, np.ndarray) and design.shape[0] * design.shape[1] <= _SMALL:
+        design = design.toarray()
+    if isinstance(design, np.ndarray) and design.shape[1] > design.shape[0]:
+        return GramOperator(design @ design.T, design)
+    return FeatureOperator(design)

@@ -1,10 +1,7 @@
 """Train a graph classifier or ensemble (paper 003, algorithm 1), and calibrate its scores.
 
 `train_graphs` is the way of a fit: labels and kernel, graphs, members, the model, and the sigmoids
-that turn its scores into probabilities. These are fitted on held-out rows, after Platt (1999):
-P(target = 1) = sigmoid(a s) for a score s > 0 and sigmoid(b s) for s < 0, with a slope for either
-sign. A probability then exceeds 1/2 where the score is positive, which is where `predict` says 1;
-an offset, as Platt has it, would part the two.
+that turn its scores into probabilities, which are fitted on held-out rows.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -23,24 +19,37 @@ from polyleaf import _core
 from polyleaf.checks.warning import warn_user
 from polyleaf.data import NumericData
 from polyleaf.estimator.running import in_threads, progress_bar
+from polyleaf.graphs.aggregation import Consensus, make_aggregation
 from polyleaf.graphs.completion import ConsensusCompletion
 from polyleaf.graphs.fitted import FittedGraphs
 from polyleaf.graphs.generators import GraphContext, GraphGenerator, draw_edges
-from polyleaf.graphs.kernels import KernelMap, KernelOperator, kernel_map_of, operator_of
-from polyleaf.graphs.label_graph import Consensus, LabelGraph, make_aggregation
-from polyleaf.graphs.labels import LabelData, channel_scores, is_one_hot
+from polyleaf.graphs.kernels import (
+    SCALED,
+    ColumnScale,
+    KernelMap,
+    KernelOperator,
+    check_sparse,
+    kernel_map_of,
+    mean_self_kernel,
+)
+from polyleaf.graphs.label_graph import LabelGraph
+from polyleaf.graphs.labels import LabelData, channel_scores, fit_slopes, is_one_hot
 from polyleaf.graphs.model import GraphMembers, GraphModel
 from polyleaf.graphs.registry import resolve
-from polyleaf.graphs.solver import MarginProblem, MarginSolution, solve_margin
+from polyleaf.graphs.solver import (
+    MarginProblem,
+    MarginSolution,
+    constant_of,
+    operator_of,
+    solve_margin,
+)
 
 #: Members whose held-out scores calibrate an ensemble; more would only cost time.
 _CALIBRATION_MEMBERS = 10
-#: Most Newton steps for a slope.
-_MAX_NEWTON = 50
-#: Keeps a slope finite where a channel is separable or constant.
-_RIDGE = 1e-6
-#: Least slope, for scores of size 1: probabilities then have the order of the scores.
-_LEAST = 1e-3
+#: Largest product of C and a weight, far beyond any at which a margin may still be missed.
+_LARGEST_MASS = 1e100
+#: About so many training rows tell how often a labelling is proven to be the best.
+_CERTIFIED_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -82,12 +91,17 @@ def train_graphs(
         Of all chance.
     n_threads : int
     """
-    kernel_map, design = kernel_map_of(estimator, data.rows)
     labels = LabelData.of(data.targets)
-    task = _task_of(estimator, data, labels, operator_of(design, kernel_map.is_explicit), seed)
+    columns, rows = _scaled(estimator, data.rows, labels)
+    kernel_map, design = kernel_map_of(estimator, rows)
+    constant = constant_of(
+        estimator.C, mean_self_kernel(kernel_map, design, labels.example_weight)
+    )
+    operator = operator_of(design, kernel_map.is_explicit)
+    task = _task_of(estimator, data, labels, operator, constant, seed)
     members, completed = None, None
     if kept is not None:
-        _check_kept(kept.model, combination, kernel_map, labels)
+        _check_kept(kept.model, combination, kernel_map, columns, labels)
         members = kept.model.members
     first = 0 if members is None else members.n_members
     drawn = [task.draw_graph(t) for t in range(first, combination.n_members)]
@@ -95,7 +109,7 @@ def train_graphs(
         more, completed = _train_members(estimator, task, drawn, first, combination, n_threads)
         members = more if members is None else members.extended(more)
     assert members is not None
-    model = GraphModel(members, kernel_map, combination.aggregation, completed)
+    model = GraphModel(members, kernel_map, combination.aggregation, completed, columns)
     terms = None
     if estimator._is_ensemble:
         diversity, coherence = model.variance_terms(design, labels.labels)
@@ -104,11 +118,37 @@ def train_graphs(
     if estimator.calibration_folds is not None:
         n_folds = int(estimator.calibration_folds)
         slopes = calibrate(task, members.graphs, combination, n_folds, n_threads)
-    return FittedGraphs(data.schema, data.targets.schema, model, slopes, terms)
+    certified = _certified_share(model, design, n_threads)
+    return FittedGraphs(
+        data.schema, data.targets.schema, model, slopes, terms, certified, constant
+    )
+
+
+def _scaled(
+    estimator: Any, rows: Any, labels: LabelData
+) -> tuple[ColumnScale | None, NDArray[np.float64] | Any]:
+    """Bring features to like size, if the estimator asks for it and its kernel sees features."""
+    check_sparse(estimator.kernel, rows)
+    if not estimator.scale_features or estimator.kernel not in SCALED:
+        return None, rows
+    columns = ColumnScale.fit(rows, labels.example_weight)
+    return columns, columns.apply(rows)
+
+
+def _certified_share(model: GraphModel, design: Any, n_threads: int) -> float:
+    """Count the training rows whose labelling is proven to be the best; of many, some."""
+    if model.is_exact:
+        return 1.0
+    step = max(1, design.shape[0] // _CERTIFIED_ROWS)
+    return float(model.outcome_of(design[::step], n_threads).certified.mean())
 
 
 def _check_kept(
-    model: GraphModel, combination: Combination, kernel_map: KernelMap, labels: LabelData
+    model: GraphModel,
+    combination: Combination,
+    kernel_map: KernelMap,
+    columns: ColumnScale | None,
+    labels: LabelData,
 ) -> None:
     """Refuse a warm start that cannot keep the members of a model."""
     if combination.is_completed:
@@ -117,6 +157,11 @@ def _check_kept(
             "variables of all members at once. Use completion='zero' or warm_start=False."
         )
     fits = np.array_equal(model.members.n_states, labels.n_states)
+    kept = model.columns
+    if columns is not None and kept is not None:
+        fits &= np.array_equal(columns.centre, kept.centre)
+        fits &= np.array_equal(columns.scale, kept.scale)
+    fits &= (columns is None) == (kept is None)
     if not fits or not model.kernel_map.is_like(kernel_map):
         raise ValueError(
             "warm_start must be called with the data of the first fit and with its kernel; "
@@ -192,11 +237,16 @@ class GraphTask:
 
 
 def _task_of(
-    estimator: Any, data: NumericData, labels: LabelData, operator: KernelOperator, seed: int
+    estimator: Any,
+    data: NumericData,
+    labels: LabelData,
+    operator: KernelOperator,
+    constant: float,
+    seed: int,
 ) -> GraphTask:
     problem = MarginProblem(
         labels.labels,
-        float(estimator.C) * labels.example_weight,
+        _mass(constant, labels.example_weight),
         labels.label_cost,
         estimator.margin_loss,
         float(estimator.tol),
@@ -205,6 +255,14 @@ def _task_of(
     names = data.targets.schema.output_names
     one_hot = is_one_hot(data.targets.schema.kind)
     return GraphTask(operator, labels, problem, resolve(estimator.graph), names, one_hot, seed)
+
+
+def _mass(constant: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply C and the weights; where products are too large to add up, all get smaller."""
+    largest = float(weights.max(initial=0.0))
+    if largest <= _LARGEST_MASS / constant:
+        return constant * weights
+    return weights * (1.0 / largest) * _LARGEST_MASS
 
 
 def _train_members(
@@ -226,6 +284,11 @@ def _train_members(
     for solution in _solutions(task, graphs, first, n_threads, int(estimator.verbose)):
         graph = graphs[len(kept)]
         parameters = task.operator.parameters(solution.coefficients)
+        if not np.isfinite(parameters).all():
+            raise ValueError(
+                "The weights of the model are too large for numbers of 64 bits. Scale X (see "
+                "scale_features), or lower C."
+            )
         kept.append((parameters, solution.gap, solution.primal, solution.n_iter))
         n_unfinished += not solution.is_converged
         if completion is not None:
@@ -235,13 +298,25 @@ def _train_members(
         warn_user(
             f"{n_unfinished} of {len(kept)} graphs did not reach a relative duality gap of "
             f"{estimator.tol} in {estimator.max_iter} passes; the largest gap left is {left:.3g}. "
-            "Raise max_iter or tol, or lower C.",
+            f"{_advice(estimator)}",
             ConvergenceWarning,
         )
     members = GraphMembers.collect(graphs, *zip(*kept))
     if completion is None:
         return members, None
     return members, completion.potential_parameters(task.operator)
+
+
+def _advice(estimator: Any) -> str:
+    """Say what helps a training that did not converge."""
+    steps = ["Raise max_iter or tol", "lower C"]
+    if not isinstance(estimator.C, str):
+        steps[1] = "lower C (C='scale' suits the size of the kernel)"
+    if estimator.kernel in SCALED and not estimator.scale_features:
+        steps.append("scale X (scale_features=True, or a StandardScaler)")
+    elif estimator.kernel not in SCALED:
+        steps.append("scale X, so that values of the kernel are near 1")
+    return ", ".join(steps[:-1]) + f", or {steps[-1]}."
 
 
 def _check_observed(task: GraphTask) -> None:
@@ -345,7 +420,7 @@ def _held_out(
     aggregation = make_aggregation(combination.aggregation, consensus)
     for graph, solution in zip(graphs, solutions):
         aggregation.add(graph, task.operator.scores(rows, solution.state, trained_on=others))
-    return rows, aggregation.outcome()[1]
+    return rows, aggregation.outcome().relative
 
 
 def _calibration_targets(
@@ -387,71 +462,3 @@ def stratified_folds(
     fold = np.empty(stratum.size, dtype=np.int64)
     fold[order] = np.arange(stratum.size) % n_folds
     return fold
-
-
-def fit_slopes(
-    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit the slopes of every channel.
-
-    Targets are drawn in from 0 and 1 by the weight of two rows, as Platt proposes, so that no
-    probability is certain. Slopes are positive: a larger score means a larger probability.
-
-    Parameters
-    ----------
-    scores, targets, weights : ndarray of shape (n_rows, n_channels), float64
-        Targets are 0 or 1; a weight of 0 takes an entry out.
-
-    Returns
-    -------
-    above, below : ndarray of shape (n_channels,), float64
-        For positive and for negative scores.
-    """
-    positive = (weights * targets).sum(axis=0)
-    negative = (weights * (1.0 - targets)).sum(axis=0)
-    high, low = (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0)
-    smoothed = np.where(targets > 0.5, high, low)
-    above, below = (
-        _fit_slope(np.where(side, scores, 0.0), smoothed, weights * side)
-        for side in (scores > 0.0, scores < 0.0)
-    )
-    return above, below
-
-
-def _fit_slope(
-    scores: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Minimise the log loss of sigmoid(slope * score) in each channel, by guarded Newton steps."""
-    shares = weights / np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
-    scale = np.sqrt((shares * scores**2).sum(axis=0))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    unit = scores / scale
-    slope = np.ones(scores.shape[1])
-    loss = _log_loss(slope, unit, targets, shares)
-    for _ in range(_MAX_NEWTON):
-        chance = expit(slope * unit)
-        gradient = (shares * (chance - targets) * unit).sum(axis=0) + _RIDGE * slope
-        curvature = (shares * chance * (1.0 - chance) * unit**2).sum(axis=0) + _RIDGE
-        step, last = -gradient / curvature, slope
-        for _ in range(30):  # halve the steps of the channels whose loss would rise
-            moved = np.maximum(last + step, _LEAST)
-            new_loss = _log_loss(moved, unit, targets, shares)
-            if not (new_loss > loss).any():
-                break
-            step = np.where(new_loss > loss, 0.5 * step, step)
-        slope = np.where(new_loss > loss, last, moved)
-        loss = np.minimum(new_loss, loss)
-        if np.abs(slope - last).max(initial=0.0) <= 1e-8:
-            break
-    return np.asarray(slope / scale, dtype=np.float64)
-
-
-def _log_loss(
-    slope: NDArray[np.float64],
-    unit: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    shares: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    z = slope * unit
-    loss = (shares * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0) + 0.5 * _RIDGE * slope**2
-    return np.asarray(loss, dtype=np.float64)
