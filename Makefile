@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := CMakeLists.txt pyproject.toml src/polyleaf/_version.py $(shell find cpp -type f)
 
-.PHONY: demo test lint docs bench sanitize build stubs plan-tables wheel test-wheels cross clean
+.PHONY: demo test lint docs bench sanitize sanitize-core sanitize-threads fuzz fuzz-guided soak
+.PHONY: build stubs plan-tables wheel test-wheels cross clean
 .DEFAULT_GOAL := build
 
 $(VENV)/.base: pyproject.toml
@@ -67,8 +68,35 @@ docs: $(VENV)/.built $(VENV)/.docs
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.versus
 
-sanitize: $(VENV)/.built $(VENV)/.test
-	bash tools/sanitize.sh $(BIN)/python
+# The core under the address and undefined-behaviour sanitizers: its own tests first, then the whole
+# suite, which takes hours on two cores. `make sanitize-core` is the first part alone; TESTS chooses.
+SANITIZE := bash tools/sanitize.sh $(BIN)/python
+TESTS ?= tests
+sanitize: sanitize-core
+	$(SANITIZE) address -m pytest -s -p no:cacheprovider $(TESTS) --ignore tests/hostile
+
+sanitize-core: $(VENV)/.built $(VENV)/.test
+	$(SANITIZE) address -m pytest -s -m kernel tests/core
+
+# The thread team under the thread sanitizer.
+sanitize-threads: $(VENV)/.built $(VENV)/.test
+	$(SANITIZE) thread -m pytest -s tests/core/test_worker_threads.py tests/core/test_stop_flag.py
+
+# Hostile cases under the sanitizers, with a seed from the date; failures are kept in
+# tests/hostile/corpus, which `make test` replays.
+SECONDS ?= 600
+fuzz: $(VENV)/.built $(VENV)/.test
+	$(SANITIZE) address tests/hostile/run_hostile.py --seconds $(SECONDS) --cases 200
+
+# The same for the readers and the model loader, guided by coverage (atheris).
+fuzz-guided: $(VENV)/.built $(VENV)/.test $(VENV)/.fuzz
+	$(BIN)/python tools/guided_fuzz.py --seconds $(SECONDS)
+
+# What takes an hour: many cases of everything, memory over 1,000 fits, predictions under load.
+soak: $(VENV)/.built $(VENV)/.test
+	$(BIN)/python tests/hostile/long_runs.py
+	$(BIN)/python tests/hostile/run_hostile.py --cases 6000 --seconds-each 12 --record build/soak.json
+	$(BIN)/python tools/reliability_page.py build/soak.json
 
 # The sdist and the wheels, for the interpreters that tools/wheels.py finds (PYTHONS names more).
 wheel: $(VENV)/.wheels

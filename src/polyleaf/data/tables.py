@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf import _core
+from polyleaf.checks import matrices
 from polyleaf.data.columns import Column, describe_column, read_objects, read_series, read_times
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
-
-
-_COMPRESSED_FORMATS: dict[str, Any] = {
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_array,
-    "bsr": sparse.bsr_array,
-}
 
 
 @dataclass(frozen=True)
@@ -268,11 +262,8 @@ def read_sparse(matrix: Any, data_name: str, *, as_it_is: bool = True) -> CSR:
         indices = matrix.indices.astype(dtype, copy=False)
         indptr = matrix.indptr.astype(dtype, copy=False)
         return sparse.csr_array((to_float(matrix.data), indices, indptr), shape=matrix.shape)
-    csr: CSR = _with_checked_indices(matrix, data_name).tocsr()
+    csr = matrices.read_sparse(matrix, data_name)
     csr.data = to_float(csr.data)  # only the buffers are the caller's
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
     return csr
 
 
@@ -292,32 +283,6 @@ def _is_canonical(matrix: Any) -> bool:
     n_rows, n_columns = matrix.shape
     is_whole = matrix.data.shape == matrix.indices.shape and matrix.indptr.size == n_rows + 1
     return is_whole and _core.is_canonical(matrix.indptr, matrix.indices, n_columns)
-
-
-def _with_checked_indices(matrix: Any, data_name: str) -> Any:
-    """Give the matrix with shared buffers and every index in range.
-
-    SciPy's compiled conversions follow whatever index they are given, out of bounds too.
-    """
-    try:
-        if matrix.format in _COMPRESSED_FORMATS:
-            arrays = tuple(map(_aligned, (matrix.data, matrix.indices, matrix.indptr)))
-            checked = _COMPRESSED_FORMATS[matrix.format](arrays, shape=matrix.shape)
-            checked.check_format(full_check=True)
-            return checked
-        entries = matrix.tocoo()
-        data, row, col = map(_aligned, (entries.data, entries.row, entries.col))
-        return sparse.coo_array((data, (row, col)), shape=matrix.shape)
-    except (ValueError, IndexError) as error:
-        raise ValueError(
-            f"The index arrays of the sparse {data_name} must lie within its shape and fit each "
-            f"other; they do not ({error}). Build the matrix anew from its entries."
-        ) from error
-
-
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Copy what lies in a packed buffer: compiled code cannot read it there."""
-    return np.require(array, requirements=["C", "A"])
 
 
 def to_float(values: NDArray[Any]) -> NDArray[Any]:

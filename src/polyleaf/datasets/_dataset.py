@@ -106,6 +106,15 @@ class Dataset:
     n_skipped: int = 0
 
     def __post_init__(self) -> None:
+        for part, what in ((self.X, "X"), (self.Y, "Y")):
+            shape = getattr(part, "shape", None)
+            is_frame = hasattr(part, "iloc")
+            if shape is None or len(shape) != 2 or (is_frame and what == "Y"):
+                kinds = "an array or" if what == "Y" else "an array, a frame or"
+                raise ValueError(
+                    f"{what} must be {kinds} a sparse matrix, of two dimensions; got "
+                    f"{type(part).__name__}{'' if shape is None else f' of shape {shape}'}."
+                )
         if self.X.shape[0] != self.Y.shape[0]:
             raise ValueError(
                 f"X and Y must have the same number of rows; got {self.X.shape[0]} and "
@@ -236,8 +245,8 @@ def _layout(matrix: Features | Outputs) -> str:
 
 
 def _count_missing(matrix: Features | Outputs) -> int:
-    if isinstance(matrix, sparse.csr_array):
-        matrix = np.asarray(matrix.data)
+    if sparse.issparse(matrix):
+        matrix = np.asarray(read_sparse(matrix, "matrix").data)
     if not isinstance(matrix, np.ndarray):
         return int(matrix.isna().to_numpy().sum())
     if matrix.dtype.kind == "O":
@@ -268,8 +277,10 @@ def concatenate(datasets: Sequence[Dataset], *, name: str | None = None) -> Data
     >>> concatenate([part, part], name="all")
     Dataset('all': n=8, p=2, d=1; X dense, Y dense; nothing missing)
     """
-    if not datasets:
-        raise ValueError("datasets must hold at least one Dataset; got none.")
+    datasets = list(datasets)
+    if not datasets or not all(isinstance(part, Dataset) for part in datasets):
+        found = ", ".join(type(part).__name__ for part in datasets[:3])
+        raise ValueError(f"datasets must hold at least one Dataset; got {found or 'none'}.")
     first = datasets[0]
     for other in datasets[1:]:
         for what in ("feature_names", "output_names"):

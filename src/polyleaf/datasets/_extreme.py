@@ -5,6 +5,8 @@ The work and memory follow the number of stored entries, never rows times labels
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -61,14 +63,14 @@ def make_extreme_labels(
         ("n_features", n_features),
         ("n_labels", n_labels),
     ):
-        if count < 1:
-            raise ValueError(f"{name} must be 1 or more; got {count!r}.")
+        if not isinstance(count, Integral) or count < 1:
+            raise ValueError(f"{name} must be an integer, 1 or more; got {count!r:.80}.")
     if not 1 <= cardinality <= n_labels:
         raise ValueError(
             f"cardinality must be from 1 to n_labels={n_labels}; got {cardinality!r}."
         )
-    if not exponent >= 0:
-        raise ValueError(f"exponent must be 0 or more; got {exponent!r}.")
+    if not 0 <= exponent < np.inf:
+        raise ValueError(f"exponent must be 0 or more, and finite; got {exponent!r}.")
     rng = check_random_state(random_state)
     Y = _label_rows(n_samples, n_labels, cardinality, exponent, rng)
     return _feature_rows(Y, n_features, rng), Y

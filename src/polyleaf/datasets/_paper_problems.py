@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -128,6 +129,8 @@ def make_linear_labels(
     _check_counts(n_samples=n_samples, n_labels=n_labels)
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise must be from 0 to 0.5; got {noise!r}.")
+    if not (isinstance(angle, Real) and 0 <= angle <= 2 * np.pi):
+        raise ValueError(f"angle must be from 0 to 2 pi; got {angle!r:.80}.")
     if dependence not in ("independent", "marginal", "conditional"):
         raise ValueError(
             f"dependence must be 'independent', 'marginal' or 'conditional'; got {dependence!r}."
@@ -236,5 +239,5 @@ def _normals(angles: Floats) -> Floats:
 
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} must be 1 or more; got {count!r}.")
+        if not isinstance(count, Integral) or count < 1:
+            raise ValueError(f"{name} must be an integer, 1 or more; got {count!r:.80}.")

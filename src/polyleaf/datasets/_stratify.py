@@ -21,6 +21,7 @@ from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_spar
 
 Trait = Literal["label", "label_pair", "label_set", "cardinality"]
 _TRAITS = ("label", "label_pair", "label_set", "cardinality")
+_MOST_PARTS = 1_000_000  # more are surely a mistake, and would take their own memory
 
 
 class MultiLabelKFold:
@@ -77,8 +78,10 @@ class MultiLabelKFold:
         train, test : ndarray of row numbers, ascending
         """
         n_splits = self.n_splits
-        if not isinstance(n_splits, (int, np.integer)) or n_splits < 2:
-            raise ValueError(f"n_splits must be an integer >= 2; got {n_splits!r}.")
+        if not isinstance(n_splits, (int, np.integer)) or not 2 <= n_splits <= _MOST_PARTS:
+            raise ValueError(
+                f"n_splits must be an integer from 2 to {_MOST_PARTS}; got {n_splits!r:.80}."
+            )
         part_of = stratified_parts(
             y, [1.0 / n_splits] * n_splits, by=self.by, random_state=self.random_state
         )

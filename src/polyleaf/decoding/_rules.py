@@ -83,7 +83,9 @@ class TopK(Decoder):
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""
         is_count = isinstance(self.k, numbers.Integral) and not isinstance(self.k, bool)
-        if not (is_count and int(self.k) >= 0) and self.k != "expected":
+        if not (is_count and int(self.k) >= 0) and not (
+            isinstance(self.k, str) and self.k == "expected"
+        ):
             raise ValueError(f"k must be an integer >= 0 or 'expected'; got {self.k!r}.")
 
     def decode_rows(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:

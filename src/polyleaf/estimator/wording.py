@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+from polyleaf.checks.matrices import is_sparse
 
 _LARGEST_WRITTEN_OUT = 1e9
 _SMALLEST_WRITTEN_OUT = 1e-4
@@ -62,6 +64,8 @@ def output_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]
 
 
 def _check_names(names: Sequence[str], n_expected: int, what: str) -> list[str]:
+    if is_sparse(names) or not isinstance(names, Iterable):
+        raise TypeError(f"{what} must be a list of names; got {type(names).__name__}.")
     given = [str(name) for name in names]
     if len(given) != n_expected:
         raise ValueError(f"{what} must have {n_expected} names; got {len(given)}.")

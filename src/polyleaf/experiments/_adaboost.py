@@ -60,7 +60,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         """Add rounds until a partition tells nothing; NaN in y is not observed."""
         rng = check_random_state(self.random_state)
         X = feature_rows(X)
-        labels = output_matrix(y).astype(np.float64)
+        labels = output_matrix(y, X).astype(np.float64)
         signs = np.nan_to_num(2.0 * labels - 1.0)  # 0: not observed
         weights = np.abs(signs)
         weights /= max(weights.sum(), 1.0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.multioutput import ClassifierChain
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
 from polyleaf.experiments._encoding import TargetScale, dense, feature_rows, output_matrix
 from polyleaf.metrics import subset_zero_one_loss
@@ -44,7 +44,7 @@ class LabelPowerset(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> LabelPowerset:
         """Train on the number of each row's label set."""
         X = feature_rows(X)
-        labels = output_matrix(y)
+        labels = output_matrix(y, X)
         check_observed(labels, self)
         self.label_sets_, classes = np.unique(labels, axis=0, return_inverse=True)
         self.estimator_ = None
@@ -101,14 +101,16 @@ class BestChain(ClassifierMixin, BaseEstimator):
         """Choose the order on a quarter of the rows, and train the chain on all."""
         X = feature_rows(X)
         rng = check_random_state(self.random_state)
-        Y = output_matrix(y)
+        Y = output_matrix(y, X)
         check_observed(Y, self)
         kept, held = train_test_split(np.arange(len(Y)), test_size=0.25, random_state=rng)
         orders = [rng.permutation(Y.shape[1]) for _ in range(self.n_orders)]
         losses = []
         for order in orders:
-            chain = self._chain(order).fit(X[kept], Y[kept])
-            losses.append(subset_zero_one_loss(Y[held], _as_labels(chain.predict(X[held]))))
+            chain = self._chain(order).fit(_safe_indexing(X, kept), Y[kept])
+            losses.append(
+                subset_zero_one_loss(Y[held], _as_labels(chain.predict(_safe_indexing(X, held))))
+            )
         self.chain_ = self._chain(orders[int(np.argmin(losses))]).fit(X, Y)
         return self
 
@@ -148,12 +150,14 @@ class OneModelPerLabel(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> OneModelPerLabel:
         """Train one model per label, on the rows where it is observed."""
         X = feature_rows(X)
-        Y = output_matrix(y).astype(np.float64)
+        Y = output_matrix(y, X).astype(np.float64)
         self.estimators_ = []
         for j in range(Y.shape[1]):
             known = ~np.isnan(Y[:, j])
             model = _ConstantSafe(clone(self.estimator))
-            self.estimators_.append(model.fit(X[known], Y[known, j].astype(np.int64)))
+            self.estimators_.append(
+                model.fit(_safe_indexing(X, known), Y[known, j].astype(np.int64))
+            )
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -193,13 +197,17 @@ class OneModelPerTarget(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> OneModelPerTarget:
         """Train one model per target."""
         X = feature_rows(X)
-        Y = output_matrix(y).astype(np.float64)
+        Y = output_matrix(y, X).astype(np.float64)
         self.scale_ = TargetScale(Y)
         scaled = self.scale_.apply(Y)
         self.estimators_ = []
         for j in range(Y.shape[1]):
             known = ~np.isnan(Y[:, j])
-            model = clone(self.estimator).fit(X[known], scaled[known, j]) if known.any() else None
+            model = (
+                clone(self.estimator).fit(_safe_indexing(X, known), scaled[known, j])
+                if known.any()
+                else None
+            )
             self.estimators_.append(model)
         return self
 
@@ -237,7 +245,7 @@ class AllTargets(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> AllTargets:
         """Train on all targets, each of which must be observed."""
         X = feature_rows(X)
-        Y = output_matrix(y).astype(np.float64)
+        Y = output_matrix(y, X).astype(np.float64)
         check_observed(Y, self.estimator)
         self.scale_ = TargetScale(Y)
         self.estimator_ = clone(self.estimator).fit(X, self.scale_.apply(Y))
@@ -274,7 +282,7 @@ class LabelsByRegression(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> LabelsByRegression:
         """Train the regressor; every label must be observed."""
         X = feature_rows(X)
-        Y = output_matrix(y).astype(np.float64)
+        Y = output_matrix(y, X).astype(np.float64)
         check_observed(Y, self.estimator)
         self.estimator_ = clone(self.estimator).fit(X, Y)
         return self
@@ -332,7 +340,7 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
         """Train one model per combination."""
         X = feature_rows(X)
         rng = check_random_state(self.random_state)
-        Y = output_matrix(y).astype(np.float64)
+        Y = output_matrix(y, X).astype(np.float64)
         check_observed(Y, self)
         n_targets = Y.shape[1]
         self.low_ = Y.min(axis=0)

@@ -71,12 +71,14 @@ def dense(matrix: Any) -> Any:
     return read_sparse(matrix, "matrix").toarray()
 
 
-def output_matrix(y: Any) -> Any:
+def output_matrix(y: Any, X: Any) -> Any:
     """Return outputs as an array of two dimensions, for a model that takes nothing else.
 
     Parameters
     ----------
     y : array-like or sparse matrix of shape (n, d)
+    X : ndarray, frame or csr_array of shape (n, p)
+        Features, as `feature_rows` gives them.
 
     Returns
     -------
@@ -88,6 +90,10 @@ def output_matrix(y: Any) -> Any:
         raise ValueError(
             "y must be a matrix with a row per sample and a column per output, at least one of "
             f"each; got shape {outputs.shape}."
+        )
+    if outputs.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and y must have the same number of rows; got {X.shape[0]} and {outputs.shape[0]}."
         )
     return outputs if outputs.dtype.kind in "biuf" else as_floats(outputs, "y")
 
@@ -105,7 +111,13 @@ def feature_rows(X: Any) -> Any:
     """
     if is_sparse(X):
         return read_sparse(X, "X")
-    return X if hasattr(X, "shape") else read_array(X, "X")
+    rows = X if hasattr(X, "shape") and hasattr(X, "columns") else read_array(X, "X")
+    if len(rows.shape) != 2:
+        raise ValueError(
+            f"X must be a matrix with a row per sample and a column per feature; got shape "
+            f"{tuple(rows.shape)}."
+        )
+    return rows
 
 
 class _Columns:

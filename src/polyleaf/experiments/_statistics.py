@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from polyleaf.checks.matrices import as_floats, read_array
 from polyleaf.checks.optional import require
 
 Floats = NDArray[np.float64]
@@ -275,6 +276,10 @@ def saturation_size(
     10
     """
     values = _complete(scores)
+    if len(sizes) != values.shape[1]:
+        raise ValueError(
+            f"sizes must have one entry per column of scores, {values.shape[1]}; got {len(sizes)}."
+        )
     signed = values if greater_is_better else -values
     best = int(signed.mean(axis=0).argmax())
     for j in range(best):
@@ -311,10 +316,11 @@ def not_worse_groups(ranks: Sequence[float], difference: float) -> list[tuple[in
 
 
 def _complete(scores: Any) -> Floats:
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 2 or not np.isfinite(values).all():
+    values = as_floats(read_array(scores, "scores"), "scores")
+    if values.ndim != 2 or 0 in values.shape or not np.isfinite(values).all():
         raise ValueError(
-            "scores must be a matrix of finite numbers, a row per block and a column per method; "
-            "leave out methods that failed on some."
+            "scores must be a matrix of finite numbers, a row per block and a column per method, "
+            f"at least one of each; got shape {values.shape}. Leave out methods that failed on "
+            "some blocks."
         )
     return values

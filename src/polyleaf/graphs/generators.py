@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polyleaf.checks.matrices import is_sparse
 from polyleaf.checks.spelling import did_you_mean
 
 
@@ -371,7 +372,7 @@ class Edges(GraphGenerator):
     def check_params(self) -> None:
         """Raise a ValueError if the edges are no pairs of positions or names."""
         try:
-            pairs = [tuple(pair) for pair in self.edges]
+            pairs = [()] if is_sparse(self.edges) else [tuple(pair) for pair in self.edges]
         except TypeError:
             pairs = [()]
         for pair in pairs:

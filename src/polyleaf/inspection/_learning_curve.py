@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.matrices import is_sparse, read_sparse
 from polyleaf.checks.optional import require
 
 if TYPE_CHECKING:
@@ -71,4 +72,6 @@ def _share_correct(y: Any, predicted: Any) -> float:
 
 
 def _dense(labels: Any) -> NDArray[Any]:
-    return np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)
+    if is_sparse(labels):
+        return np.asarray(read_sparse(labels, "y").toarray())
+    return np.asarray(labels)

@@ -13,6 +13,7 @@ With target j, observed rows i, weights w and the mean m_j over training rows (B
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -78,11 +79,13 @@ def _column_blocks(y_true: Any, y_pred: Any, sample_weight: Any) -> Iterator[tup
     true, pred = _by_column(y_true, "y_true"), _by_column(y_pred, "y_pred")
     check_same_shape(true.shape, pred.shape, "y_pred")
     n_rows, n_targets = true.shape
-    has_columns = sample_weight is not None and np.ndim(sample_weight) == 2
+    if sample_weight is not None:
+        sample_weight = read_array(sample_weight, "sample_weight")
+    has_columns = sample_weight is not None and sample_weight.ndim == 2
     step = max(1, _BLOCK_ENTRIES // max(1, n_rows))
     for start in range(0, n_targets, step):
         at = slice(start, start + step)
-        weights = np.asarray(sample_weight)[:, at] if has_columns else sample_weight
+        weights = sample_weight[:, at] if has_columns else sample_weight
         yield true[:, at].toarray(), pred[:, at].toarray(), weights
 
 
@@ -328,7 +331,8 @@ def overfitting_score(train_error: float, test_error: float) -> float:
     >>> overfitting_score(train_error=0.5, test_error=0.75)
     0.5
     """
-    if not (train_error >= 0 and test_error >= 0):
+    are_numbers = isinstance(train_error, Real) and isinstance(test_error, Real)
+    if not are_numbers or not (train_error >= 0 and test_error >= 0):
         raise ValueError(
             f"train_error and test_error must be errors, 0 or more; got {train_error!r} and "
             f"{test_error!r}."

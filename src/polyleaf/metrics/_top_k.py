@@ -17,6 +17,11 @@ from polyleaf.metrics._inputs import Floats, Labels, read_labels, read_row_weigh
 from polyleaf.metrics._label_sets import mean_over_rows
 from polyleaf.metrics._places import gains_by_place, ideal_gains_by_place
 
+#: Of the formula for propensities: no data set has another one than 0.4 to 0.6.
+_LARGEST_EXPONENT = 100
+#: Of a number that float64 holds.
+_LARGEST_LOG = 700.0
+
 
 def precision_at_k(y_true: Any, y_score: Any, *, k: int = 5, sample_weight: Any = None) -> float:
     """Share of true labels among the k with the highest scores, averaged over rows.
@@ -133,13 +138,19 @@ def label_propensities(y_train: Any, *, a: float = 0.55, b: float = 1.5) -> NDAr
     >>> label_propensities(Y).round(2)
     array([0.76, 0.17])
     """
-    if not (a > 0 and b > 0):
-        raise ValueError(f"a and b must be above 0; got {a!r} and {b!r}.")
+    are_numbers = isinstance(a, numbers.Real) and isinstance(b, numbers.Real)
+    if not are_numbers or not (0 < a <= _LARGEST_EXPONENT and 0 < b < np.inf):
+        raise ValueError(
+            f"a and b must be above 0, finite, and a at most {_LARGEST_EXPONENT}; got {a!r:.80} "
+            f"and {b!r:.80}."
+        )
     labels = read_labels(y_train, "y_train", allow_unobserved=True)
     n_rows = labels.shape[0]
     counts = np.asarray(np.ones(n_rows) @ labels.present)
-    c = max(np.log(n_rows) - 1.0, 0.0) * (b + 1.0) ** a
-    return np.asarray(1.0 / (1.0 + c * np.exp(-a * np.log(counts + b))))
+    # (b + 1)^a exp(-a log(n_l + b)) as one power, whose parts may be beyond what floats hold.
+    c = max(np.log(n_rows) - 1.0, 0.0)
+    exponents = np.minimum(a * (np.log1p(b) - np.log(counts + b)), _LARGEST_LOG)
+    return np.asarray(1.0 / (1.0 + c * np.exp(exponents)))
 
 
 def propensity_scored_precision_at_k(

@@ -268,7 +268,14 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y)]
 
     def _scores_by_fold(self, X: Any, y: Any, folds: Any, n_labels: int) -> list[Any]:
-        scores: list[Any] = Parallel(n_jobs=self.n_jobs)(
+        n_jobs = self.n_jobs
+        if n_jobs is not None:
+            if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+                raise ValueError(
+                    f"n_jobs must be None or an integer other than 0; got {n_jobs!r:.80}."
+                )
+            n_jobs = max(-(2**31), min(int(n_jobs), len(folds)))
+        scores: list[Any] = Parallel(n_jobs=n_jobs)(
             delayed(_fit_and_score)(clone(self.estimator), X, y, train, test, n_labels)
             for train, test in folds
         )
