@@ -52,7 +52,8 @@ def keep(failures, targets, folder=CORPUS):
     for failure in failures[:100]:
         stem = f"{failure.target}-{failure.seed}-{failure.case}"
         stem = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in stem)
-        known = {"target": failure.target, "kind": failure.kind, "why": failure.why[-2000:]}
+        why = failure.why[-2000:].replace(f"{CORPUS.parents[2]}/", "")
+        known = {"target": failure.target, "kind": failure.kind, "why": why}
         known |= {"seed": failure.seed, "case": failure.case}
         (folder / f"{stem}.json").write_text(json.dumps(known, indent=1) + "\n")
         arguments = targets[failure.target].arguments(failure.seed, failure.case) or {}

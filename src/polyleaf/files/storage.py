@@ -161,9 +161,10 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     OSError
         If there is no such file, or it cannot be opened.
     """
+    path = os.fspath(path)  # an integer would be taken for an open file
     if is_special(path):
         raise ModelFileError(
-            f"{os.fspath(path)!r} is a pipe, socket or device; a model is loaded from a file."
+            f"{path!r} is a pipe, socket or device; a model is loaded from a file."
         )
     with open(path, "rb"):
         pass  # a missing or forbidden file is an OSError, whatever the parser would call it
