@@ -98,6 +98,8 @@ struct GrowParams {
     int64_t max_features = 0;            // per node; n_features: all
     bool random_cuts = false;            // extra trees: one random cut per feature
     double l2_regularization = 0.0;
+    // How many times what chance gives to a subset of many categories is taken off its gain.
+    double category_penalty = 0.0;
     bool double_precision = false;  // sums in float64: exact splits
     uint64_t seed = 0;
     int32_t n_threads = 1;

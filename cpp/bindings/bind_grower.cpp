@@ -25,6 +25,8 @@ void check_params(const GrowParams& params, const BinnedView& binned) {
             "max_features must be between 1 and the number of features");
     require(std::isfinite(params.l2_regularization) && params.l2_regularization >= 0.0,
             "l2_regularization must be finite and not negative");
+    require(std::isfinite(params.category_penalty) && params.category_penalty >= 0.0,
+            "category_penalty must be finite and not negative");
     require(std::isfinite(params.min_impurity_decrease) && params.min_impurity_decrease >= 0.0,
             "min_impurity_decrease must be finite and not negative");
     require(params.histogram_min_rows >= 0, "histogram_min_rows must not be negative");
@@ -169,6 +171,7 @@ void bind_grower(nb::module_& module) {
         .def_rw("max_features", &GrowParams::max_features)
         .def_rw("random_cuts", &GrowParams::random_cuts)
         .def_rw("l2_regularization", &GrowParams::l2_regularization)
+        .def_rw("category_penalty", &GrowParams::category_penalty)
         .def_rw("double_precision", &GrowParams::double_precision)
         .def_rw("seed", &GrowParams::seed)
         .def_rw("n_threads", &GrowParams::n_threads)

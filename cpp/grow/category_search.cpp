@@ -16,6 +16,7 @@ void FeatureSearch::sum_categories(const SearchNode& node) {
         n_listed + (column_.n_default > 0 ? 1 : 0) + (column_.missing.empty() ? 0 : 1);
     category_sums_.assign(n_items * width, 0.0);
     category_hessians_.assign(per_channel ? n_items * width : 0, 0.0);
+    category_squares_.assign(per_channel ? n_items * width : 0, 0.0);
     category_sides_.assign(n_items, Side{});
     const Blocks g = workspace_.gradient_blocks(*node.store, node.range);
     const Blocks h = per_channel ? workspace_.hessian_blocks(*node.store, node.range) : Blocks{};
@@ -29,9 +30,14 @@ void FeatureSearch::sum_categories(const SearchNode& node) {
                 for (int k = 0; k < lanes; ++k) sums[k] += values[int64_t{rows[i]} * lanes + k];
             if (!per_channel) continue;
             double* weights = category_hessians_.data() + item * width + block * lanes;
+            double* squares = category_squares_.data() + item * width + block * lanes;
             const float* hv = h.data + block * h.block_stride;
             for (size_t i = 0; i < n; ++i)
-                for (int k = 0; k < lanes; ++k) weights[k] += hv[int64_t{rows[i]} * lanes + k];
+                for (int k = 0; k < lanes; ++k) {
+                    const double weight = hv[int64_t{rows[i]} * lanes + k];
+                    weights[k] += weight;
+                    squares[k] += weight * weight;
+                }
         }
         work += n * workspace_.channels.n_channels;
     };
@@ -56,15 +62,144 @@ void FeatureSearch::sum_categories(const SearchNode& node) {
     }
     category_sides_[n_listed] = rest;
     std::copy(sums.begin(), sums.end(), category_sums_.begin() + n_listed * width);
-    if (per_channel)
-        std::copy(weights.begin(), weights.end(), category_hessians_.begin() + n_listed * width);
+    if (!per_channel) return;
+    std::copy(weights.begin(), weights.end(), category_hessians_.begin() + n_listed * width);
+    double* rest_squares = category_squares_.data() + n_listed * width;
+    for (size_t k = 0; k < width; ++k) {
+        const float* hv = h.data + k / lanes * h.block_stride + k % lanes;
+        for (int64_t i = 0; i < node.range.size(); ++i)
+            rest_squares[k] += double{hv[i * lanes]} * hv[i * lanes];
+        for (size_t item = 0; item < n_items; ++item)
+            if (item != n_listed) rest_squares[k] -= category_squares_[item * width + k];
+    }
+}
+
+// Subsets that are chosen among many explain a part of any node, be its rows shuffled: c
+// categories of n rows are then expected to have (c - 1) / n of its impurity between them. A plain
+// cut has one such share, too, which is free. The credit is the share of what the categories
+// explain that is left without the others; what a subset gains is multiplied by it. Where none is
+// left, no subset is looked for.
+double FeatureSearch::credit_categories(const SearchNode& node) {
+    const double penalty = workspace_.params.category_penalty;
+    if (penalty == 0.0 || column_.n_distinct() <= 2) return 1.0;
+    const double expected = penalty * chance_share(node) * node.totals->impurity;
+    if (!(expected > 0.0)) return 1.0;
+    const double between = workspace_.channels.is_sparse() ? between_categories_of_labels(node)
+                                                           : between_categories(node);
+    return between > expected ? 1.0 - expected / between : 0.0;
+}
+
+// The share of the impurity that chance puts between the categories, but for that of one cut. A
+// row of weight w counts as w^2: the second copy of a row in a bootstrap sample tells nothing new.
+double FeatureSearch::chance_share(const SearchNode& node) const {
+    const double n_free = column_.missing.empty() ? 2.0 : 3.0;
+    if (workspace_.per_channel()) return chance_share_per_channel(node, n_free);
+    if (workspace_.channels.policy == HessianPolicy::unit)
+        return (static_cast<double>(column_.n_distinct()) - 2.0) / node.range.size();
+    double all = 0.0, listed = 0.0, listed_weight = 0.0, share = 0.0;
+    for (int64_t i = node.range.begin; i < node.range.end; ++i) all += square_of_weight(i);
+    auto add_rows = [&](const uint32_t* rows, size_t n_rows) {
+        double weight = 0.0, squares = 0.0;
+        for (size_t i = 0; i < n_rows; ++i) {
+            weight += workspace_.weights[node.range.begin + rows[i]];
+            squares += square_of_weight(node.range.begin + rows[i]);
+        }
+        listed += squares;
+        listed_weight += weight;
+        if (weight > 0.0) share += squares / weight;
+    };
+    for (size_t group = 0; group < column_.n_groups(); ++group)
+        add_rows(column_.order.data() + column_.begin_of(group),
+                 column_.ends[group] - column_.begin_of(group));
+    add_rows(column_.missing.data(), column_.missing.size());
+    const double weight = node.totals->weight;
+    if (column_.n_default > 0 && weight > listed_weight)
+        share += (all - listed) / (weight - listed_weight);
+    return (share - n_free * all / weight) / weight;
+}
+
+// The mean over channels, each by its weight: only the impurity of all of them is known.
+double FeatureSearch::chance_share_per_channel(const SearchNode& node, double n_free) const {
+    const size_t width = static_cast<size_t>(workspace_.n_blocks) * workspace_.lanes;
+    double share = 0.0, weight = 0.0;
+    for (size_t k = 0; k < width; ++k) {
+        const double total = node.totals->hessian[k], dust = kDustDouble * total;
+        if (!(total > 0.0)) continue;
+        double squares = 0.0;
+        for (size_t item = 0; item < category_sides_.size(); ++item) {
+            const double own = category_hessians_[item * width + k];
+            if (!(own > dust)) continue;
+            share += category_squares_[item * width + k] / own;
+            squares += category_squares_[item * width + k];
+        }
+        share -= n_free * squares / total;
+        weight += total;
+    }
+    return weight > 0.0 ? share / weight : 0.0;
+}
+
+double FeatureSearch::square_of_weight(int64_t position) const {
+    const double weight = workspace_.weights[position];
+    return weight * weight;
+}
+
+// What the categories explain of the node's impurity; the missing rows are one more of them.
+double FeatureSearch::between_categories(const SearchNode& node) const {
+    const size_t width = static_cast<size_t>(workspace_.n_blocks) * workspace_.lanes;
+    const size_t n_items = category_sides_.size();
+    double between = 0.0;
+    if (!workspace_.per_channel()) {
+        for (size_t item = 0; item < n_items; ++item) {
+            const double* const sums = category_sums_.data() + item * width;
+            if (category_sides_[item].weight > 0.0)
+                between += std::inner_product(sums, sums + width, sums, 0.0) /
+                           category_sides_[item].weight;
+        }
+        return between - node.totals->norm / node.totals->weight;
+    }
+    for (size_t k = 0; k < width; ++k) {
+        const double dust = kDustDouble * node.totals->hessian[k];
+        for (size_t item = 0; item < n_items; ++item)
+            between += channel_score(category_sums_[item * width + k],
+                                     category_hessians_[item * width + k], 0.0, dust);
+        between -= channel_score(node.totals->gradient[k], node.totals->hessian[k], 0.0, dust);
+    }
+    return between;
+}
+
+// The same for sparse labels, whose sums are not kept: |G|^2 of one category after the other.
+double FeatureSearch::between_categories_of_labels(const SearchNode& node) {
+    const uint32_t* const order = column_.order.data();
+    Side rest{node.range.size(), node.totals->weight, 0.0};
+    double between = 0.0;
+    auto add_rows = [&](const uint32_t* rows, size_t n) {
+        if (n == 0) return;
+        const uint32_t end = static_cast<uint32_t>(n);
+        norms_.resize(1);
+        walk_labels(node, rows, &end, 1, false);
+        const double weight = side_of(node, rows, n, false).weight;
+        rest.weight -= weight;
+        if (weight > 0.0) between += norms_[0] / weight;
+    };
+    for (size_t group = 0; group < column_.n_groups(); ++group)
+        add_rows(order + column_.begin_of(group), column_.ends[group] - column_.begin_of(group));
+    add_rows(column_.missing.data(), column_.missing.size());
+    if (column_.n_default > 0 && rest.weight > 0.0) {
+        // |G - A|^2, where A is the sum of all rows but the default ones.
+        norms_.assign(column_.n_groups(), 0.0);
+        const bool has_missing = !column_.missing.empty();
+        walk_labels(node, order, column_.ends.data(), column_.n_groups(), has_missing);
+        const double norm =
+            node.totals->norm - 2.0 * label_products_.back() + norms_[column_.n_groups() - 1];
+        between += norm / rest.weight;
+    }
+    return between - node.totals->norm / node.totals->weight;
 }
 
 // Forward selection (paper 004): the side grows by the item that raises the criterion most, as
 // long as it rises. The missing rows are an item like the others.
 void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature, uint64_t rank,
                                          Split& best) {
-    sum_categories(node);
     const size_t width = static_cast<size_t>(workspace_.n_blocks) * workspace_.lanes;
     const size_t n_items = category_sides_.size();
     const bool per_channel = workspace_.per_channel();
@@ -102,7 +237,8 @@ void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature
         return gain_of(node, side, both);
     };
     auto keep = [&](double gain) {
-        if (!large_enough(node, side.n_rows) || !best.beaten_by(gain, rank)) return;
+        if (!large_enough(node, side.n_rows) || !best.beaten_by(category_credit_ * gain, rank))
+            return;
         category_codes_.clear();
         for (size_t i = 0; i < column_.n_groups(); ++i)
             if (chosen[i]) category_codes_.push_back(column_.codes[i]);
@@ -201,7 +337,6 @@ void FeatureSearch::order_categories(const SearchNode& node) {
         }
         if (n_categories > n_listed) scores[n_listed] = rest.product / rest.weight;
     } else {
-        sum_categories(node);
         const size_t width = static_cast<size_t>(workspace_.n_blocks) * workspace_.lanes;
         std::vector<double> weights(n_categories), means(n_categories * width, 0.0);
         for (size_t i = 0; i < n_categories; ++i) {

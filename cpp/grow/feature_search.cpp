@@ -40,11 +40,17 @@ void FeatureSearch::search(const SearchNode& node, int32_t feature, uint64_t ran
                                                      : FeatureKind::sparse_numeric,
                                                  question);
     used.add(finder);
+    category_credit_ = 1.0;
     search_missing(node, feature, rank, best);
     if (column_.n_distinct() < 2) return;
     if (finder == Finder::walk_cut) return search_random_cut(node, feature, rank, best);
     if (finder == Finder::random_categories)
         return search_random_subset(node, feature, rank, best);
+    if (finder == Finder::greedy_categories || finder == Finder::ordered_categories) {
+        if (!workspace_.channels.is_sparse()) sum_categories(node);
+        category_credit_ = credit_categories(node);
+        if (category_credit_ <= 0.0) return;
+    }
     if (finder == Finder::greedy_categories)
         return search_greedy_subset(node, feature, rank, best);
     if (finder == Finder::ordered_categories) order_categories(node);
@@ -60,7 +66,7 @@ void FeatureSearch::search_ordered(const SearchNode& node, int32_t feature, uint
     // first_right: the first listed group that goes right; the default rows go with it from below.
     auto keep = [&](size_t first_right, bool default_left, int64_t n_left, bool with_missing,
                     bool from_below, double gain) {
-        if (!best.beaten_by(gain, rank)) return;
+        if (!best.beaten_by(category_credit_ * gain, rank)) return;
         const bool missing_left = n_missing == 0 ? 2 * n_left >= n : with_missing == from_below;
         if (categorical) {
             category_codes_.assign(column.codes.begin(), column.codes.begin() + first_right);
@@ -322,7 +328,8 @@ bool FeatureSearch::large_enough(const SearchNode& node, int64_t n_side) const {
 void FeatureSearch::keep_subset(int32_t feature, uint64_t rank, double gain,
                                 const std::vector<uint32_t>& left_codes, int64_t n_left,
                                 bool missing_left, Split& best) const {
-    best.take(gain, rank, feature, n_left, missing_left);
+    best.take(category_credit_ * gain, rank, feature, n_left, missing_left);
+    best.discount = gain - best.gain;
     // Categories that the node has not seen go the way of the missing values.
     const size_t n_words = (workspace_.binned.n_bins(feature) + 31) / 32;
     std::vector<uint32_t>& words =

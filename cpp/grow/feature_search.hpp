@@ -57,9 +57,17 @@ class FeatureSearch {
     void search_missing(const SearchNode& node, int32_t feature, uint64_t rank, Split& best);
     void search_random_cut(const SearchNode& node, int32_t feature, uint64_t rank, Split& best);
     void search_random_subset(const SearchNode& node, int32_t feature, uint64_t rank, Split& best);
+    // The next two find the sums of dense channels made.
     void search_greedy_subset(const SearchNode& node, int32_t feature, uint64_t rank, Split& best);
     void order_categories(const SearchNode& node);
     void sum_categories(const SearchNode& node);
+    // The share of a subset's gain that chance does not explain, in [0, 1].
+    double credit_categories(const SearchNode& node);
+    double chance_share(const SearchNode& node) const;
+    double chance_share_per_channel(const SearchNode& node, double n_free) const;
+    double square_of_weight(int64_t position) const;
+    double between_categories(const SearchNode& node) const;
+    double between_categories_of_labels(const SearchNode& node);
 
     // Scores the prefixes of the listed groups; each may take the missing rows along.
     template <typename Accept>
@@ -87,9 +95,10 @@ class FeatureSearch {
     std::vector<uint32_t> reversed_, reversed_ends_;
     // Categories of the node: sums of channels (k, width), weights, counts, products.
     std::vector<double> category_sums_;
-    std::vector<double> category_hessians_;
+    std::vector<double> category_hessians_, category_squares_;  // sums of h and h^2
     std::vector<Side> category_sides_;
     std::vector<uint32_t> category_codes_;
+    double category_credit_ = 1.0;  // of the feature at hand; 1 unless it has many categories
 };
 
 }  // namespace polyleaf

@@ -13,6 +13,7 @@ namespace polyleaf {
 
 struct Split {
     double gain = -std::numeric_limits<double>::infinity();
+    double discount = 0.0;         // taken off the gain, since chance would give it to categories
     uint64_t rank = ~uint64_t{0};  // ties go to the lower rank: a random order of the features
     int32_t feature = kNoFeature;
     bool is_categorical = false;
@@ -32,6 +33,7 @@ struct Split {
     void take(double new_gain, uint64_t new_rank, int32_t new_feature, int64_t left_rows,
               bool sends_missing_left) {
         gain = new_gain;
+        discount = 0.0;
         rank = new_rank;
         feature = new_feature;
         n_left = left_rows;

@@ -71,7 +71,7 @@ inline void note_split(TreeNode& record, const Split& split, std::vector<uint32_
     record.cut_last = split.cut_last;
     record.cut_limit = static_cast<uint8_t>(split.left_code);
     record.missing_left = split.missing_left;
-    record.gain = std::max(0.0, split.gain);
+    record.gain = std::max(0.0, split.gain + split.discount);
     if (split.is_categorical) {
         record.category_offset = static_cast<int64_t>(words.size());
         words.insert(words.end(), split.category_words.begin(), split.category_words.end());

@@ -81,6 +81,7 @@ class GrowParams:
     max_features: int
     random_cuts: bool
     l2_regularization: float
+    category_penalty: float
     double_precision: bool
     seed: int
     n_threads: int

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import polyleaf
 from polyleaf import BoostingClassifier, BoostingRegressor
 from polyleaf.boosting.rounds import _Race, _Result
+from polyleaf.datasets import make_correlated_targets
 from polyleaf.projections import Adaptive, Gaussian, RoundRobin
 
 RNG = np.random.default_rng(0)
@@ -19,7 +20,8 @@ ALIKE = np.tile(np.sin(9.0 * X[:, :1]), 12) + 0.7 * RNG.normal(size=(240, 12))
 
 
 def fitted(Y, **parameters):
-    parameters = {"n_estimators": 40, "random_state": 0} | parameters
+    """Race views alone; trees have one depth."""
+    parameters = {"n_estimators": 40, "max_depth": 6, "random_state": 0} | parameters
     return BoostingRegressor(**parameters).fit(X, Y)
 
 
@@ -74,8 +76,8 @@ class Recorded(_Race):
 
     runs: ClassVar[list[_Result]] = []
 
-    def run(self, projection, leader, n_estimators):
-        self.runs.append(super().run(projection, leader, n_estimators))
+    def run(self, projection, leader, n_estimators, max_depth=None):
+        self.runs.append(super().run(projection, leader, n_estimators, max_depth))
         return self.runs[-1]
 
 
@@ -196,3 +198,38 @@ def test_stopping_by_chance_is_no_choice():
         fitted(FAINT, early_stopping="sometimes")
     with pytest.raises(ValueError, match="must be True or False"):
         polyleaf.RuleRegressor(early_stopping="auto").fit(X, FAINT)
+
+
+def test_few_rows_get_smaller_trees_where_these_are_clearly_better():
+    X, Y = make_correlated_targets(240, 12, 8, random_state=0)
+    auto, deep = (
+        BoostingRegressor(max_depth=depth, random_state=0).fit(X[:160], Y[:160])
+        for depth in ("auto", 6)
+    )
+    assert auto._trees().structure.depth.max() == 3
+    assert auto.score(X[160:], Y[160:]) > deep.score(X[160:], Y[160:]) + 0.05
+
+
+def test_the_best_view_is_tried_with_smaller_trees(runs):
+    fitted(ALIKE, max_depth="auto")
+    assert [run.max_depth for run in runs] == [None, None, None, None, 3]
+    best = min(runs[:4], key=lambda run: run.loss)
+    assert runs[-1].projection in (best.projection, runs[0].projection)
+
+
+def test_one_target_has_a_race_of_depths_only():
+    X, Y = make_correlated_targets(240, 12, 8, random_state=0)
+    model = BoostingRegressor(n_estimators=60, random_state=0).fit(X, Y[:, 0])
+    assert model.projection_ is None
+    assert model.n_estimators_ == 60
+    assert model._trees().structure.depth.max() in (3, 6)
+
+
+@pytest.mark.parametrize("settings", [{"projection": None}, {"warm_start": True}])
+def test_the_depth_is_six_where_there_is_no_race_of_depths(settings):
+    X, Y = make_correlated_targets(240, 12, 8, random_state=0)
+    auto, six = (
+        BoostingRegressor(max_depth=depth, n_estimators=5, random_state=0, **settings).fit(X, Y)
+        for depth in ("auto", 6)
+    )
+    assert np.array_equal(auto.predict(X), six.predict(X))

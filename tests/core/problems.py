@@ -64,7 +64,13 @@ class Problem:
         return np.broadcast_to(weights[:, None], self.gradient.shape)
 
     def reference(self, **rules: Any) -> Reference:
-        return Reference(self.binned, self.gradient, self.hessian, Rules(**rules))
+        return Reference(
+            self.binned,
+            self.gradient,
+            self.hessian,
+            Rules(**rules),
+            has_entry_weights=self.entry_weights is not None,
+        )
 
     def grow(
         self, rows: NDArray[np.int32] | None = None, *, ordered: bool = False, **settings: Any

@@ -51,6 +51,7 @@ class Rules:
     min_samples_split: int = 2
     max_depth: int = -1
     min_impurity_decrease: float = 0.0
+    category_penalty: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,8 @@ class Reference:
     gradient, hessian : ndarray of shape (n_rows, n_channels)
         Weighted values, and weights repeated for every channel.
     rules : Rules
+    has_entry_weights : bool
+        Whether the core is given a weight for every row and channel.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class Reference:
         gradient: NDArray[Any],
         hessian: NDArray[Any],
         rules: Rules,
+        has_entry_weights: bool = False,
     ) -> None:
+        self.has_entry_weights = has_entry_weights
         self.binned = binned
         self.codes = decode_codes(binned)
         self.gradient = gradient.astype(np.float64)
@@ -192,6 +197,35 @@ class Reference:
             visited.append(side)
         return np.array(visited, dtype=bool).reshape(len(visited), len(rows))
 
+    def credits(self, rows: NDArray[Any], feature: int, left: Mask) -> NDArray[Any]:
+        """Share of each split's gain that chance does not explain.
+
+        Shuffled rows put a share of the impurity between categories; two categories' is free.
+        """
+        codes = self.codes[rows, feature]
+        n_categories = np.unique(codes[codes != MISSING]).size
+        is_free = not self.binned.is_categorical[feature] or n_categories <= 2
+        if is_free or self.rules.category_penalty == 0:
+            return np.ones(len(left))
+        items = np.array(self.category_items(rows, feature))
+        G, H = items @ self.gradient[rows], items @ self.hessian[rows]
+        between = np.where(H > 0, G**2 / np.where(H > 0, H, 1.0), 0.0).sum()
+        G, H = self.gradient[rows].sum(0), self.hessian[rows].sum(0)
+        between -= np.where(H > 0, G**2 / np.where(H > 0, H, 1.0), 0.0).sum()
+        n_free = len(items) - n_categories + 2
+        # A row of weight w counts as w^2; channels count by their weight.
+        h = self.hessian[rows] if self.has_entry_weights else self.hessian[rows, :1]
+        own, squares = items @ h, items @ h**2
+        counts = np.where(own > 0, squares / np.where(own > 0, own, 1.0), 0.0).sum(0)
+        totals = h.sum(0)
+        counts -= n_free * (h**2).sum(0) / np.where(totals > 0, totals, 1.0)
+        share = counts.sum() / totals.sum()
+        expected = self.rules.category_penalty * share * self.impurity(rows)
+        credit = 1.0 if expected <= 0 else 1 - expected / between if between > expected else 0.0
+        is_missing = codes == MISSING
+        alone = (left == is_missing).all(axis=1) | (left == ~is_missing).all(axis=1)
+        return np.where(alone, 1.0, credit)
+
     def random_subsets(self, rows: NDArray[Any], feature: int, n_subsets: int = 50) -> Mask:
         """Random proper subsets of the categories."""
         items = np.array(self.category_items(rows, feature))
@@ -231,12 +265,17 @@ class Reference:
     def feature_splits(
         self, rows: NDArray[Any], feature: int, greedy: bool = True
     ) -> tuple[Mask, NDArray[Any]]:
-        """All splits of one feature that leave enough rows on both sides, and their gains."""
+        """All splits of one feature that leave enough rows on both sides, and their gains.
+
+        Gains are credited ones; a split without any credit is left out.
+        """
         least = self.rules.min_samples_leaf
         left = self.feature_candidates(rows, feature, greedy)
         n_left = left.sum(axis=1)
         left = left[(n_left >= least) & (len(rows) - n_left >= least)]
-        return left, self.gains(rows, left)
+        credits = self.credits(rows, feature, left)
+        left, credits = left[credits > 0], credits[credits > 0]
+        return left, credits * self.gains(rows, left)
 
     def best_gain(self, rows: NDArray[Any], greedy: bool = True) -> float:
         """Gain of the best split, -inf if there is none."""

@@ -1,4 +1,7 @@
-"""Subsets of categories: optimal for one channel, greedy for several, ordered for very many."""
+"""Subsets of categories: optimal for one channel, greedy for several, ordered for very many.
+
+What chance gives to many of them is taken off.
+"""
 
 import numpy as np
 import pytest
@@ -104,3 +107,50 @@ def test_a_categorical_split_has_no_threshold(random_cuts):
     is_categorical = tree.category_offset >= 0
     assert is_categorical.any()
     assert np.all(tree.threshold[is_categorical] == 0.0)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(
+    ("n_categories", "n_channels", "finder"),
+    [
+        (12, 1, "ordered_categories"),
+        (12, 4, "greedy_categories"),
+        (90, 1, "ordered_categories"),
+        (90, 3, "ordered_categories"),
+    ],
+)
+def test_what_chance_gives_is_taken_off_the_gain_of_a_subset(
+    n_categories, n_channels, finder, weights, missing
+):
+    problem = category_problem(400, n_categories, n_channels, weights=weights, missing=missing)
+    settings = {"category_penalty": 1.2, "max_depth": 4}
+    tree = problem.grow(**settings)
+    assert_served(tree, finder)
+    assert (tree.category_offset >= 0).any()
+    assert_agrees(tree, problem, **settings)
+
+
+@pytest.mark.parametrize("n_channels", [1, 5])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_categories_without_meaning_are_not_split(n_channels, weights):
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 80, (300, 1)).astype(float)
+    values = rng.normal(size=(300, n_channels))
+    problem = make_problem(X, values - values.mean(0), n_categories=[80], weights=weights)
+    assert problem.grow(max_depth=1).n_nodes == 3
+    assert problem.grow(max_depth=1, category_penalty=1.5).n_nodes == 1
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_two_categories_are_never_penalised(weights):
+    problem = category_problem(200, 2, 3, weights=weights)
+    plain, penalised = (problem.grow(category_penalty=p) for p in (0.0, 5.0))
+    assert plain.n_nodes == penalised.n_nodes
+    assert np.array_equal(plain.gain, penalised.gain)
+
+
+def test_random_subsets_are_not_penalised():
+    problem = category_problem(200, 30, 3)
+    plain, penalised = (problem.grow(random_cuts=True, category_penalty=p) for p in (0.0, 5.0))
+    assert np.array_equal(plain.rows, penalised.rows)

@@ -64,9 +64,10 @@ def test_sparse_labels_split_categories_at_the_gains_they_record(weights):
     assert_agrees(tree, problem, is_best=False, **settings)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 1.2])
 @pytest.mark.parametrize("weights", ["unit", "rows"])
 @pytest.mark.parametrize("n_categories", [30, 100])
-def test_sparse_labels_split_many_categories_better_than_at_random(n_categories, weights):
+def test_sparse_labels_split_many_categories_better_than_at_random(n_categories, weights, penalty):
     rng = np.random.default_rng(8)
     category = rng.integers(0, n_categories, 800)
     frequency = rng.beta(0.3, 3.0, (n_categories, 25))
@@ -74,10 +75,20 @@ def test_sparse_labels_split_many_categories_better_than_at_random(n_categories,
     problem = make_problem(
         category[:, None].astype(float), labels, n_categories=[n_categories], weights=weights
     )
-    settings = {"max_depth": 1}
+    settings = {"max_depth": 1, "category_penalty": penalty}
     tree = problem.grow_sparse(**settings)
     assert_served(tree, "ordered_categories")
     assert_agrees(tree, problem, greedy=False, **settings)
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows"])
+def test_sparse_labels_do_not_split_categories_without_meaning(weights):
+    rng = np.random.default_rng(9)
+    category = rng.integers(0, 60, (300, 1)).astype(float)
+    labels = (rng.random((300, 25)) < 0.2).astype(float)
+    problem = make_problem(category, labels, n_categories=[60], weights=weights)
+    assert problem.grow_sparse(max_depth=1).n_nodes == 3
+    assert problem.grow_sparse(max_depth=1, category_penalty=1.5).n_nodes == 1
 
 
 @pytest.mark.parametrize("weights", ["unit", "rows"])

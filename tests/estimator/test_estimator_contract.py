@@ -65,6 +65,7 @@ WRONG_VALUES = {
     "splitter": "bst",
     "max_bins": 256,
     "categorical_features": [3],
+    "category_penalty": -1.0,
     "bootstrap": "yes",
     "max_samples": 0.0,
     "l2_regularization": -1.0,
@@ -100,8 +101,8 @@ DEFAULTS_DIFFER = {
     "projection",
 }
 
-#: Only boosting has a race of views that knows when to stop, and so takes "auto".
-ANNOTATIONS_DIFFER = {"early_stopping"}
+#: Only boosting has a race of views that knows when to stop and how deep to go: it takes "auto".
+ANNOTATIONS_DIFFER = {"early_stopping", "max_depth"}
 
 each_estimator = pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
 

@@ -28,6 +28,7 @@ from polyleaf.boosting.fitted import FittedBoosting, RawReader
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.parameters import BOOSTING_PARAMETERS
 from polyleaf.boosting.rounds import (
+    DEPTH,
     BoostingLoop,
     ChosenView,
     StoppingRule,
@@ -112,6 +113,8 @@ class Boosting(Estimator):
     ) -> FittedBoosting:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         tree = tree_settings(self, data.encoded.shape, False, None)
+        if self._has_auto_depth:
+            tree = replace(tree, max_depth=DEPTH)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
         name = self.loss
         if isinstance(name, str) and name == "auto":
@@ -133,7 +136,10 @@ class Boosting(Estimator):
             view = self._choose_view(data, settings, entropy)
         else:
             view = ChosenView(old.projection)
-        settings = replace(settings, tree=replace(tree, projection=view.projection))
+        tree = replace(tree, projection=view.projection)
+        if view.max_depth is not None:
+            tree = replace(tree, max_depth=view.max_depth)
+        settings = replace(settings, tree=tree)
         moments = channel_moments(data.targets)
         units = Units.of(data, moments, loss, settings.n_values, tree.normalize_outputs)
         if old is not None:  # its trees speak in its units
@@ -211,10 +217,18 @@ class Boosting(Estimator):
             return ChosenView(projections.Gaussian(n_components=1))
         if self.estimator is not None:  # other models have no leaves, and see all outputs
             return ChosenView(None)
-        chosen = choose_projection(data, settings, entropy, self._n_threads(), self.n_estimators)
+        # Rounds that are added to a model have trees of one depth, whatever rows they are given.
+        tries_depth = self._has_auto_depth and self.max_leaf_nodes is None and not self.warm_start
+        chosen = choose_projection(
+            data, settings, entropy, self._n_threads(), self.n_estimators, tries_depth
+        )
         if self.warm_start or not isinstance(self.early_stopping, str):
-            return ChosenView(chosen.projection)
+            return replace(chosen, most_rounds=None)
         return chosen
+
+    @property
+    def _has_auto_depth(self) -> bool:
+        return isinstance(self.max_depth, str)
 
     def _booster(
         self, data: TrainingData, settings: BoostingSettings, entropy: list[int], units: Units

@@ -6,6 +6,7 @@ from polyleaf.estimator.parameters import (
     Parameter,
     is_bool,
     is_eval_metric,
+    is_int,
     is_monotonic,
     is_real,
 )
@@ -13,6 +14,15 @@ from polyleaf.metrics import METRICS
 from polyleaf.trees.parameters import TREE_PARAMETERS
 
 BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
+    "max_depth": Parameter(
+        "int, 'auto' or None",
+        "Largest depth of a leaf; None: no limit. ``'auto'``: 6; but where ``projection='auto'``\n"
+        "tries views on all of up to 4000 rows, 3 if trees of that depth predict the rows that\n"
+        "were set aside clearly better (not with ``max_leaf_nodes`` or ``warm_start``).",
+        lambda v: v is None or is_int(v, 1) or (isinstance(v, str) and v == "auto"),
+        "None, 'auto' or an integer >= 1",
+        names=("auto",),
+    ),
     "leaf_fit": Parameter(
         "{'relabel', 'linear'}",
         "How a tree that was grown on a view predicts all outputs: ``'relabel'`` gives leaves\n"

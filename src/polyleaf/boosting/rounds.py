@@ -1,7 +1,7 @@
 """The rounds of boosting: learning curves, early stopping, callbacks, and the race of views.
 
-The race chooses the view of the outputs that suits a problem: short fits on some rows, judged on
-others.
+The race chooses the view of the outputs that suits a problem, and the depth of trees where there
+are few rows: short fits on some rows, judged on others.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ _MOST_SINGLE_OUTPUTS = 64
 #: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting
 #: better long after the loss of their probabilities has begun to rise.
 _MORE_ROUNDS = 2
+#: Depth of trees, and that of those that are tried where no row is left out of the race. A tree of
+#: depth 6 parts a few hundred rows down to single ones, whose noise boosting then adds up.
+DEPTH, _SMALL_DEPTH = 6, 3
 
 
 @dataclass(frozen=True)
@@ -267,10 +270,13 @@ class ChosenView:
         The view whose model predicted best; None: all outputs.
     most_rounds : int or None
         Rounds after which its model of numbers would only get worse; None: not seen.
+    max_depth : int or None
+        Depth of its trees, if that is not the one of the settings.
     """
 
     projection: Projection | None
     most_rounds: int | None = None
+    max_depth: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,6 +294,7 @@ class _Result:
         The best round, if the loss has risen since.
     work : float
         Additions of all rounds.
+    max_depth : int or None
     """
 
     projection: Projection | None
@@ -295,6 +302,7 @@ class _Result:
     group_losses: NDArray[np.float64]
     best_at: int | None
     work: float
+    max_depth: int | None = None
 
     def is_clearly_better_than(self, other: _Result | None) -> bool:
         """Tell whether the groups agree: less loss by more than the standard error of that."""
@@ -313,6 +321,7 @@ def choose_projection(
     entropy: Sequence[int],
     n_threads: int,
     n_estimators: int,
+    tries_depth: bool = False,
 ) -> ChosenView:
     """Find the view whose model predicts rows that were set aside best.
 
@@ -327,13 +336,17 @@ def choose_projection(
     entropy : sequence of int
         The seed; the rows of the race depend on it and on their number alone.
     n_threads, n_estimators : int
+    tries_depth : bool
+        Whether the best view may have smaller trees, too, where that is clearly better.
 
     Returns
     -------
     ChosenView
     """
     schema, rows = data.targets.schema, data.weighted_rows
-    if schema.channel_offsets[-1] == 1:
+    is_one_channel = schema.channel_offsets[-1] == 1
+    tries_depth = tries_depth and _LEAST_ROWS <= rows.size <= _MOST_ROWS
+    if is_one_channel and not tries_depth:
         return ChosenView(None)
     if rows.size < _LEAST_ROWS:
         return ChosenView(Adaptive())
@@ -343,6 +356,8 @@ def choose_projection(
     judges, part = data.targets.at(judging), data.take(taking)
     moments = channel_moments(part.targets)
     views: list[Projection | None] = [Gaussian(n_components=1), Adaptive(), None]
+    if is_one_channel:
+        views = [None]
     if 1 < schema.n_outputs <= _MOST_SINGLE_OUTPUTS and not settings.is_joint:
         views.append(RoundRobin())
     is_normalized = settings.tree.normalize_outputs
@@ -353,10 +368,14 @@ def choose_projection(
         result = race.run(view, leader, n_estimators)
         if result.is_clearly_better_than(leader):
             leader = result
-    if leader.best_at is None or schema.kind != "regression":
-        return ChosenView(leader.projection)
-    share = order.size / rows.size
-    return ChosenView(leader.projection, math.ceil(_MORE_ROUNDS * leader.best_at / share))
+    if tries_depth:
+        result = race.run(leader.projection, leader, n_estimators, _SMALL_DEPTH)
+        if result.is_clearly_better_than(leader):
+            leader = result
+    most_rounds = None
+    if leader.best_at is not None and schema.kind == "regression" and not is_one_channel:
+        most_rounds = math.ceil(_MORE_ROUNDS * leader.best_at * rows.size / order.size)
+    return ChosenView(leader.projection, most_rounds, leader.max_depth)
 
 
 class _Race:
@@ -390,10 +409,16 @@ class _Race:
         self._judging, self._judges = judging, units.loss_targets(judges)
 
     def run(
-        self, projection: Projection | None, leader: _Result | None, n_estimators: int
+        self,
+        projection: Projection | None,
+        leader: _Result | None,
+        n_estimators: int,
+        max_depth: int | None = None,
     ) -> _Result:
         """Train one view until it no longer gets better, or has to be given up."""
         tree = replace(self._settings.tree, projection=projection)
+        if max_depth is not None:
+            tree = replace(tree, max_depth=max_depth)
         settings = replace(self._settings, tree=tree)
         booster = Booster(self._part, settings, self._entropy, self._n_threads, self._units)
         targets = self._judges
@@ -413,7 +438,7 @@ class _Race:
         loop.run(most_rounds)
         losses = loop.history["validation_loss"]
         if not np.isfinite(losses).any():
-            return _Result(projection, np.inf, np.zeros(0), None, booster.spent)
+            return _Result(projection, np.inf, np.zeros(0), None, booster.spent, max_depth)
         best_at = int(np.nanargmin(losses)) + 1
         return _Result(
             projection,
@@ -421,6 +446,7 @@ class _Race:
             group_losses=_group_losses(self._settings.loss, targets, best),
             best_at=best_at if len(losses) < most_rounds else None,
             work=booster.spent,
+            max_depth=max_depth,
         )
 
 

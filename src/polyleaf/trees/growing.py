@@ -49,6 +49,7 @@ class TreeSettings:
     max_features: int | None = None
     random_cuts: bool = False
     l2_regularization: float = 0.0
+    category_penalty: float = 0.0
     exact: bool = False
     projection: Projection | None = None
     normalize_outputs: bool = False
@@ -78,6 +79,7 @@ def tree_settings(
         min_impurity_decrease=float(estimator.min_impurity_decrease),
         max_features=feature_count(estimator.max_features, n_features),
         random_cuts=random_cuts,
+        category_penalty=float(estimator.category_penalty),
         exact=estimator.max_bins is None,
         projection=projection,
         normalize_outputs=bool(getattr(estimator, "normalize_outputs", False)),
@@ -291,6 +293,7 @@ def grow_params(
     params.max_features = settings.max_features or data.features.n_features
     params.random_cuts = settings.random_cuts
     params.l2_regularization = settings.l2_regularization / data.weight_unit
+    params.category_penalty = settings.category_penalty
     params.double_precision = settings.exact
     params.seed = seed
     params.fixed_sums = settings.sums == "fixed"
