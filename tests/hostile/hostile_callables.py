@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from hostile_estimators import LABELS, NUMBERS, WEIGHTS, X, fitted
+from hostile_estimators import LABELS, NUMBERS, WEIGHTS, X, fitted, new
 from hostile_outcomes import SilentChangeError, Target
 from hostile_parts import defaults_of
 
@@ -215,6 +215,28 @@ def file_targets():
         )
 
 
+def held_out(name, X, y, **settings):
+    return polyleaf.cross_val_proba(new(name), X, y, **settings)
+
+
+def other_model_targets():
+    name = "TreeClassifier"
+    arguments = {"X": X, "y": LABELS, "cv": 2, "random_state": 0}
+    yield Target(
+        "polyleaf.cross_val_proba",
+        "meta-estimators",
+        partial(dict, arguments),
+        partial(held_out, name),
+    )
+    yield Target(
+        "polyleaf.read_card",
+        "files",
+        lambda: {"path": str(_GOLDEN / "tree-numbers.polyleaf")},
+        lambda path: repr(polyleaf.read_card(path)),
+        expected=OF_PATHS,
+    )
+
+
 def compare_once(data_X, data_y, **arguments):
     return experiments.compare(data_X, data_y, methods=["Mean"], **arguments).score_matrix()
 
@@ -276,4 +298,5 @@ def targets():
     yield from inspection_targets()
     yield from file_targets()
     yield from comparison_targets()
+    yield from other_model_targets()
     yield from baseline_targets()

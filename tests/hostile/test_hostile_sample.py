@@ -51,6 +51,7 @@ EXEMPT = {
         "projections.FromTransformer",
         "projections.ProjectionContext",
         "tuning.TunedDecoder",
+        "tuning.cross_val_proba",
     },
     "takes a callable, not data": {"losses.minimise_each"},
     "needs a network": {"datasets.fetch"},
