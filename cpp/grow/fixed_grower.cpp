@@ -86,8 +86,7 @@ class FixedGrower {
     }
     const FixedRows& filled(const int32_t* rows, int64_t n_rows) {
         buffers_->order.assign(rows, rows + n_rows);
-        are_all_rows_ = n_rows == binned_.n_rows;
-        for (int64_t i = 0; are_all_rows_ && i < n_rows; ++i) are_all_rows_ = rows[i] == i;
+        are_all_rows_ = n_rows == binned_.n_rows;  // they ascend
         buffers_->rows.fill(binned_, channels_, rows, n_rows, params_.measures_impurity, team_,
                             reducer_);
         return buffers_->rows;

@@ -7,7 +7,9 @@ namespace polyleaf {
 namespace {
 
 // The sums that one pass over rows writes to stay in the second-level cache.
-constexpr int64_t kPassBytes = int64_t{384} << 10;
+constexpr int64_t kPassBytes = int64_t{768} << 10;
+// Fewer rows are not worth sums of their own.
+constexpr int64_t kLeastPartRows = 16384;
 // Features lie this much apart: at a distance of a power of two, the same bin of all of them would
 // fall into one set of the first-level cache.
 constexpr int64_t kPadding = 64 / sizeof(int32_t);
@@ -42,17 +44,17 @@ FixedHistograms::FixedHistograms(const BinnedView& binned, const FixedRows& rows
 
 void FixedHistograms::build(const std::vector<Job>& jobs, const int32_t* order,
                             bool are_all_rows) {
+    std::vector<Job> parts = divided(jobs);
     const int32_t p = shape.n_features();
     const int n_blocks = rows_.layout.n_blocks();
-    // As few passes as possible, but one for each thread.
     const int64_t block_bytes = shape.block_size() * int64_t{sizeof(int32_t)};
     const int64_t n_fitting = (block_bytes + kPassBytes - 1) / kPassBytes;
-    const int64_t n_sharing = (team_.size() + static_cast<int64_t>(jobs.size()) * n_blocks - 1) /
-                              (static_cast<int64_t>(jobs.size()) * n_blocks);
-    const int64_t n_groups = std::min<int64_t>(p, std::max(n_fitting, n_sharing));
-    const int64_t n_jobs = static_cast<int64_t>(jobs.size());
-    team_.parallel_for(n_jobs * n_blocks * n_groups, [&](int64_t piece, int) {
-        const Job& job = jobs[piece / (n_blocks * n_groups)];
+    const int64_t n_alone = static_cast<int64_t>(parts.size()) * n_blocks;
+    // As few passes as possible, but one for each thread.
+    const int64_t n_groups = std::min<int64_t>(
+        p, std::max(n_fitting, n_alone >= team_.size() ? 1 : int64_t{team_.size()}));
+    team_.parallel_for(n_alone * n_groups, [&](int64_t piece, int) {
+        const Job& job = parts[piece / (n_blocks * n_groups)];
         const int block = static_cast<int>(piece / n_groups % n_blocks);
         const int64_t group = piece % n_groups;
         FixedBuildTask task;
@@ -73,8 +75,38 @@ void FixedHistograms::build(const std::vector<Job>& jobs, const int32_t* order,
         std::fill(task.sums + begin, task.sums + end, 0);
         kernels_.build_fixed(task);
     });
+    for (size_t i = jobs.size(); i < parts.size(); ++i) add(*parts[i].sums, *parts[i].whole);
     for (const Job& job : jobs) work += static_cast<uint64_t>(job.range.size()) * p * n_channels_;
     if (reducer_) reduce(jobs);
+}
+
+// Cuts the rows of large nodes into parts with sums of their own, one for each thread.
+std::vector<FixedHistograms::Job> FixedHistograms::divided(const std::vector<Job>& jobs) {
+    std::vector<Job> parts = jobs;
+    int64_t n_rows = 0;
+    for (const Job& job : jobs) n_rows += job.range.size();
+    const int64_t share = std::max(n_rows / team_.size(), kLeastPartRows);
+    size_t n_used = 0;
+    for (size_t i = 0; i < jobs.size() && team_.size() > 1; ++i) {
+        const NodeRange range = jobs[i].range;
+        const int64_t n_parts = std::max<int64_t>(1, (range.size() + share / 2) / share);
+        parts[i].range.end = range.begin + range.size() / n_parts;
+        for (int64_t part = 1; part < n_parts; ++part) {
+            if (n_used == spare_.size())
+                spare_.push_back(std::make_unique<FixedSums>(static_cast<size_t>(shape.size())));
+            parts.push_back({{range.begin + range.size() * part / n_parts,
+                              range.begin + range.size() * (part + 1) / n_parts},
+                             spare_[n_used++].get(),
+                             jobs[i].sums});
+        }
+    }
+    return parts;
+}
+
+void FixedHistograms::add(const FixedSums& part, FixedSums& whole) const {
+    const int32_t* const __restrict from = part.data();
+    int32_t* const __restrict to = whole.data();
+    for (int64_t i = 0; i < shape.size(); ++i) to[i] += from[i];
 }
 
 void FixedHistograms::reduce(const std::vector<Job>& jobs) {

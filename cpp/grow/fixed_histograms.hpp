@@ -48,6 +48,7 @@ class FixedHistograms {
     struct Job {
         NodeRange range;  // of `order`
         FixedSums* sums = nullptr;
+        FixedSums* whole = nullptr;  // of a part of the rows: those of all of them
     };
     // order: rows, node after node. All sums are those of all workers afterwards.
     void build(const std::vector<Job>& jobs, const int32_t* order, bool are_all_rows);
@@ -62,6 +63,8 @@ class FixedHistograms {
     uint64_t work = 0;  // (row, feature, channel) triples that were added up
 
   private:
+    std::vector<Job> divided(const std::vector<Job>& jobs);
+    void add(const FixedSums& part, FixedSums& whole) const;
     void reduce(const std::vector<Job>& jobs);
 
     const FixedRows& rows_;
@@ -70,6 +73,7 @@ class FixedHistograms {
     Reducer* const reducer_;
     const Kernels& kernels_;
     const int32_t n_channels_;
+    std::vector<std::unique_ptr<FixedSums>> spare_;  // for parts of nodes
     std::vector<int32_t> packed_;
 };
 

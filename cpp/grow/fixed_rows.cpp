@@ -60,8 +60,7 @@ class FixedRows::Source {
     Source(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
            int64_t n_rows)
         : channels(channels), rows(rows), n_rows(n_rows) {
-        are_all = n_rows == binned.n_rows;
-        for (int64_t i = 0; are_all && i < n_rows; ++i) are_all = rows[i] == i;
+        are_all = n_rows == binned.n_rows;  // they ascend
         is_plain_ = channels.values_f32 && !channels.shift && !channels.factor &&
                     !channels.columns && channels.n_columns == channels.n_channels &&
                     (channels.is_gradient || channels.policy == HessianPolicy::unit);
@@ -123,37 +122,38 @@ void FixedRows::find_sizes(const Source& source, ThreadTeam& team, Reducer* redu
     sizes.assign(width, 0.0);
     const Kernels& kernels = kernels_for(16);
     std::vector<std::vector<float>> most(team.size(), std::vector<float>(width, 0.0f));
+    std::vector<std::vector<double>> parts(team.size(), std::vector<double>(width, 0.0));
+    std::vector<double> magic(width, 0.0);
     std::vector<std::vector<float>> scratch(team.size());
-    team.parallel_for(n_chunks(source.n_rows), [&](int64_t chunk, int thread) {
-        const int64_t begin = chunk * kChunkRows;
-        const int64_t end = std::min(source.n_rows, begin + kChunkRows);
-        float* const out = most[thread].data();
-        kernels.largest_of_columns(
-            {source.gradients(begin, end, scratch[thread]), end - begin, q, q, out});
-        for (int64_t i = begin; layout.per_channel && i < end; ++i)
-            kernels.largest_of_columns({source.entry_weights(i), 1, q, q, out + q});
-        for (int64_t i = begin; layout.has_weight && i < end; ++i)
-            out[2 * q] = std::max(out[2 * q], source.row_weight(i));
-    });
+    auto measure = [&](bool is_sum) {
+        team.parallel_for(n_chunks(source.n_rows), [&](int64_t chunk, int thread) {
+            const int64_t begin = chunk * kChunkRows;
+            const int64_t end = std::min(source.n_rows, begin + kChunkRows);
+            auto add = [&](const float* values, int64_t n_rows, int64_t n_columns, size_t at) {
+                SizesTask task{values, n_rows, n_columns, nullptr, nullptr, nullptr};
+                if (is_sum) {
+                    task.magic = magic.data() + at;
+                    task.sums = parts[thread].data() + at;
+                } else {
+                    task.largest = most[thread].data() + at;
+                }
+                kernels.measure_sizes(task);
+            };
+            add(source.gradients(begin, end, scratch[thread]), end - begin, q, 0);
+            for (int64_t i = begin; layout.per_channel && i < end; ++i)
+                add(source.entry_weights(i), 1, q, q);
+            for (int64_t i = begin; layout.has_weight && i < end; ++i) {
+                const float weight = source.row_weight(i);
+                add(&weight, 1, 1, 2 * q);
+            }
+        });
+    };
+    measure(false);
     for (const auto& of_thread : most)
         for (size_t k = 0; k < width; ++k) largest[k] = std::max(largest[k], double{of_thread[k]});
     reduce(reducer, SumOf::largest, largest, ReduceBy::maximum);
-    std::vector<ExactUnit> exact(width);
-    for (size_t k = 0; k < width; ++k) exact[k] = ExactUnit(largest[k], n_all);
-    std::vector<std::vector<double>> parts(team.size(), std::vector<double>(width, 0.0));
-    team.parallel_for(n_chunks(source.n_rows), [&](int64_t chunk, int thread) {
-        const int64_t begin = chunk * kChunkRows;
-        const int64_t end = std::min(source.n_rows, begin + kChunkRows);
-        const float* const g = source.gradients(begin, end, scratch[thread]);
-        double* const out = parts[thread].data();
-        for (int64_t i = begin; i < end; ++i) {
-            for (int32_t k = 0; k < q; ++k)
-                out[k] += exact[k].rounded(std::fabs(g[(i - begin) * q + k]));
-            for (int32_t k = 0; layout.per_channel && k < q; ++k)
-                out[q + k] += exact[q + k].rounded(source.entry_weights(i)[k]);
-            if (layout.has_weight) out[2 * q] += exact[2 * q].rounded(source.row_weight(i));
-        }
-    });
+    for (size_t k = 0; k < width; ++k) magic[k] = ExactUnit(largest[k], n_all).magic();
+    measure(true);
     for (const auto& of_thread : parts)
         for (size_t k = 0; k < width; ++k) sizes[k] += of_thread[k];
     reduce(reducer, SumOf::sizes, sizes, ReduceBy::sum);
@@ -230,6 +230,47 @@ void FixedRows::find_squares(const Source& source, ThreadTeam& team, Reducer* re
     });
 }
 
+void FixedRows::quantise(const Source& source, int b, int64_t begin, int64_t end,
+                         const float* gradients, const float* scales) {
+    const Kernels& kernels = kernels_for(16);
+    const FixedLayout::Block& block = layout.blocks[b];
+    const int lanes = layout.lanes;
+    const int32_t q = source.channels.n_channels;
+    int16_t* const first = values.data() + b * n_source_rows_ * lanes;
+    QuantiseTask task;
+    task.scales = scales + block.n_head;
+    task.value_stride = q;
+    task.n_values = block.n_channels;
+    task.n_head = block.n_head;
+    task.lanes = lanes;
+    if (source.are_all && !layout.has_weight && !layout.per_channel) {
+        task.values = gradients + block.first_channel;
+        task.n_rows = end - begin;
+        task.numbers = first + begin * lanes;
+        return kernels.quantise(task);
+    }
+    task.n_rows = 1;
+    for (int64_t i = begin; i < end; ++i) {
+        task.values = gradients + (i - begin) * q + block.first_channel;
+        task.numbers = first + int64_t{source.rows[i]} * lanes;
+        kernels.quantise(task);
+        auto add = [&](int lane, float value) {
+            QuantiseTask one;
+            int16_t number[2];
+            one.values = &value;
+            one.scales = scales + lane;
+            one.n_rows = one.n_values = one.lanes = 1;
+            one.value_stride = 1;
+            one.numbers = number;
+            kernels.quantise(one);
+            task.numbers[lane] = number[0];
+        };
+        if (block.n_head > 1) add(1, source.row_weight(i));
+        for (int k = 0; layout.per_channel && k < block.n_channels; ++k)
+            add(layout.hessian_lane(b, k), source.entry_weights(i)[block.first_channel + k]);
+    }
+}
+
 void FixedRows::fill(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
                      int64_t n_rows, bool measures_impurity, ThreadTeam& team, Reducer* reducer) {
     const Source source(binned, channels, rows, n_rows);
@@ -246,34 +287,11 @@ void FixedRows::fill(const BinnedView& binned, const ChannelsView& channels, con
     for (size_t k = 0; k < units.size(); ++k)
         if (units[k] > 0.0) scales[k] = static_cast<float>(1.0 / units[k]);
     std::vector<std::vector<float>> scratch(team.size());
-    const int32_t q = channels.n_channels;
-    auto number = [](float value, float scale) {
-        constexpr float kMagic = 12582912.0f;  // adding and taking it off rounds to an integer
-        return static_cast<int16_t>((value * scale + kMagic) - kMagic);
-    };
     team.parallel_for(n_chunks(n_rows), [&](int64_t chunk, int thread) {
         const int64_t begin = chunk * kChunkRows, end = std::min(n_rows, begin + kChunkRows);
         const float* const all = source.gradients(begin, end, scratch[thread]);
-        for (int b = 0; b < layout.n_blocks(); ++b) {
-            const FixedLayout::Block block = layout.blocks[b];
-            int16_t* const first = values.data() + b * n_source_rows_ * lanes;
-            const float* const scale = scales.data() + b * lanes;
-            for (int64_t i = begin; i < end; ++i) {
-                int16_t* const out = first + int64_t{rows[i]} * lanes;
-                const float* const g = all + (i - begin) * q + block.first_channel;
-                if (block.n_head > 0) out[0] = 1;
-                if (block.n_head > 1) out[1] = number(source.row_weight(i), scale[1]);
-                for (int k = 0; k < block.n_channels; ++k)
-                    out[block.n_head + k] = number(g[k], scale[block.n_head + k]);
-                int at = block.n_head + block.n_channels;
-                if (layout.per_channel) {
-                    const float* const h = source.entry_weights(i) + block.first_channel;
-                    for (int k = 0; k < block.n_channels; ++k, ++at)
-                        out[at] = number(h[k], scale[at]);
-                }
-                for (; at < lanes; ++at) out[at] = 0;
-            }
-        }
+        for (int b = 0; b < layout.n_blocks(); ++b)
+            quantise(source, b, begin, end, all, scales.data() + b * layout.lanes);
     });
     squares.clear();
     if (measures_impurity) find_squares(source, team, reducer);

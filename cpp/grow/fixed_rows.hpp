@@ -26,6 +26,7 @@ class ExactUnit {
     ExactUnit(double largest, int64_t n);
     // The multiple that is nearest. Adding and taking off 1.5 * 2^52 units rounds to it.
     double rounded(double value) const { return (value + magic_) - magic_; }
+    double magic() const { return magic_; }
 
   private:
     double magic_ = 0.0;
@@ -81,6 +82,9 @@ class FixedRows {
     void find_sizes(const Source& source, ThreadTeam& team, Reducer* reducer,
                     std::vector<double>& largest, std::vector<double>& sizes) const;
     void choose_units(const std::vector<double>& largest, const std::vector<double>& sizes);
+    // Rows from begin to end of the source; gradients: theirs, (end - begin, n_channels).
+    void quantise(const Source& source, int block, int64_t begin, int64_t end,
+                  const float* gradients, const float* scales);
     void find_squares(const Source& source, ThreadTeam& team, Reducer* reducer);
 
     int64_t n_source_rows_ = 0;

@@ -93,6 +93,8 @@ void build_fixed_rows(const FixedBuildTask& task) {
             const int64_t ahead = task.rows[i + kFixedRowsAhead];
             __builtin_prefetch(codes + ahead * stride);
             __builtin_prefetch(task.values + ahead * L);
+            // Records of 48 or 64 bytes may begin in one cache line and end in the next.
+            if (L > 16) __builtin_prefetch(task.values + ahead * L + L - 1);
         }
         const Record<L> record(task.values + row * L);
         const uint8_t* const code = codes + row * stride;
@@ -192,14 +194,95 @@ inline void scan_fixed_weighted(const FixedWeightedScanTask& task) {
     }
 }
 
-inline void largest_of_columns(const LargestTask& task) {
-    for (int64_t row = 0; row < task.n_rows; ++row) {
-        const float* const __restrict values = task.values + row * task.stride;
-        float* const __restrict largest = task.largest;
-        for (int32_t k = 0; k < task.width; ++k) {
-            const float size = values[k] < 0.0f ? -values[k] : values[k];
-            largest[k] = size > largest[k] ? size : largest[k];
-        }
+// A few rows are one long row, so that vectors are full however few columns there are.
+constexpr int64_t kLongRow = 64;
+
+inline void measure_sizes(const SizesTask& task) {
+    const int64_t q = task.n_columns;
+    const int64_t n_together = q >= kLongRow ? 1 : kLongRow / q, width = q * n_together;
+    const int64_t n_long = task.n_rows / n_together;
+    float largest[2 * kLongRow] = {};
+    double sums[2 * kLongRow] = {}, magic[2 * kLongRow] = {};
+    // Longer rows fill vectors by themselves.
+    const bool is_folded = width < 2 * kLongRow;
+    for (int64_t k = 0; is_folded && task.sums && k < width; ++k) magic[k] = task.magic[k % q];
+    auto add = [&](const float* __restrict values, int64_t n, float* __restrict most,
+                   const double* __restrict of_magic, double* __restrict total) {
+        if (task.largest)
+            for (int64_t k = 0; k < n; ++k) {
+                const float size = values[k] < 0.0f ? -values[k] : values[k];
+                most[k] = size > most[k] ? size : most[k];
+            }
+        if (task.sums)
+            for (int64_t k = 0; k < n; ++k) {
+                const double size = values[k] < 0.0f ? -values[k] : values[k];
+                total[k] += (size + of_magic[k]) - of_magic[k];
+            }
+    };
+    if (!is_folded) {
+        for (int64_t row = 0; row < task.n_rows; ++row)
+            add(task.values + row * q, q, task.largest, task.magic, task.sums);
+        return;
+    }
+    for (int64_t row = 0; row < n_long; ++row)
+        add(task.values + row * width, width, largest, magic, sums);
+    for (int64_t row = n_long * n_together; row < task.n_rows; ++row)
+        add(task.values + row * q, q, largest, magic, sums);
+    for (int64_t k = 0; k < width; ++k) {
+        if (task.largest && largest[k] > task.largest[k % q]) task.largest[k % q] = largest[k];
+        if (task.sums) task.sums[k % q] += sums[k];
+    }
+}
+
+inline int32_t to_number(float value, float scale) {
+    constexpr float kMagic = 12582912.0f;  // adding and taking it off rounds to an integer
+    return static_cast<int32_t>((value * scale + kMagic) - kMagic);
+}
+
+// N values of each row.
+template <int N>
+void quantise_columns(const QuantiseTask& task) {
+    float scales[N];
+    for (int k = 0; k < N; ++k) scales[k] = task.scales[k];
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        const float* const __restrict values = task.values + i * task.value_stride;
+        int16_t* const __restrict out = task.numbers + i * task.lanes;
+        int16_t numbers[N];
+        for (int k = 0; k < N; ++k)
+            numbers[k] = static_cast<int16_t>(to_number(values[k], scales[k]));
+        if (task.n_head > 0) out[0] = 1;
+        std::memcpy(out + task.n_head, numbers, sizeof(numbers));
+        for (int k = task.n_head + N; k < task.lanes; ++k) out[k] = 0;
+    }
+}
+
+// Two numbers of 16 bits are one of 32.
+inline void quantise_column(const QuantiseTask& task) {
+    const float scale = task.scales[0];
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        int32_t record = to_number(task.values[i], scale);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        record = static_cast<int32_t>(static_cast<uint32_t>(record) << 16 | 1u);
+#else
+        record = (record & 0xffff) | 1 << 16;
+#endif
+        std::memcpy(task.numbers + 2 * i, &record, sizeof(record));
+    }
+}
+
+inline void quantise(const QuantiseTask& task) {
+    if (task.n_values == 1 && task.lanes == 2 && task.n_head == 1 && task.value_stride == 1)
+        return quantise_column(task);
+    if (task.n_values == 4) return quantise_columns<4>(task);
+    if (task.n_values == 16) return quantise_columns<16>(task);
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        const float* const values = task.values + i * task.value_stride;
+        int16_t* const out = task.numbers + i * task.lanes;
+        if (task.n_head > 0) out[0] = 1;
+        int at = task.n_head;
+        for (int k = 0; k < task.n_values; ++k, ++at)
+            out[at] = static_cast<int16_t>(to_number(values[k], task.scales[k]));
+        for (; at < task.lanes; ++at) out[at] = 0;
     }
 }
 

@@ -58,12 +58,26 @@ struct FixedWeightedScanTask {
     double* scores = nullptr;  // IN OUT (n_bins,)
 };
 
-// Largest absolute value of each of `width` columns; IN OUT.
-struct LargestTask {
-    const float* values = nullptr;  // IN (n_rows, stride)
-    int64_t n_rows = 0, stride = 0;
-    int32_t width = 0;
-    float* largest = nullptr;
+// Sizes (absolute values) of the columns of a matrix without gaps, (n_rows, n_columns).
+struct SizesTask {
+    const float* values = nullptr;  // IN
+    int64_t n_rows = 0;
+    int64_t n_columns = 0;
+    float* largest = nullptr;       // IN OUT (n_columns,); or null
+    const double* magic = nullptr;  // IN (n_columns,) of the sums; see ExactUnit
+    double* sums = nullptr;         // IN OUT (n_columns,); or null
+};
+
+// numbers[k] = values[k] * scales[k], to the nearest integer, of some neighbouring rows.
+struct QuantiseTask {
+    const float* values = nullptr;  // IN a row every `value_stride`
+    const float* scales = nullptr;  // IN (n_values,)
+    int64_t n_rows = 0, value_stride = 0;
+    int n_values = 0;
+    int16_t* numbers = nullptr;  // OUT a record every `lanes`
+    // What every record begins with: 1 if it counts rows. Lanes behind the values become 0.
+    int n_head = 0;
+    int lanes = 0;
 };
 
 }  // namespace polyleaf

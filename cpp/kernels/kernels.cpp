@@ -59,7 +59,8 @@ constexpr Kernels table() {
     kernels.build_fixed = build_fixed;
     kernels.scan_fixed = scan_fixed;
     kernels.scan_fixed_weighted = scan_fixed_weighted;
-    kernels.largest_of_columns = largest_of_columns;
+    kernels.measure_sizes = measure_sizes;
+    kernels.quantise = quantise;
     kernels.sum_leaf = sum_leaf;
     kernels.add_to_leaf = add_to_leaf;
     kernels.take_from_leaf = take_from_leaf;

@@ -173,7 +173,8 @@ struct Kernels {
     void (*build_fixed)(const FixedBuildTask&);
     void (*scan_fixed)(const FixedScanTask&);
     void (*scan_fixed_weighted)(const FixedWeightedScanTask&);
-    void (*largest_of_columns)(const LargestTask&);
+    void (*measure_sizes)(const SizesTask&);
+    void (*quantise)(const QuantiseTask&);
     void (*sum_leaf)(const LeafTask&);
     void (*add_to_leaf)(const LeafTask&);
     void (*take_from_leaf)(const LeafTask&);

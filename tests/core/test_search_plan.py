@@ -185,6 +185,7 @@ def made_up_facts(rng: np.random.Generator) -> tuple[_core.TreeFacts, _core.Grow
     params.max_leaf_nodes = 30 if rng.random() < 0.3 else -1
     params.random_cuts = bool(rng.random() < 0.3)
     params.double_precision = bool(rng.random() < 0.2)
+    params.fixed_sums = bool(rng.random() < 0.2)
     params.l2_regularization = float(rng.choice([0.0, 0.0, 1.0]))
     params.histogram_min_rows = int(rng.choice([0, 0, 0, 1, 10**9]))
     params.n_threads = int(rng.choice([1, 4]))

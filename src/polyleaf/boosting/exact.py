@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.losses import Loss, LossTargets
+from polyleaf.trees.moments import row_blocks
 from polyleaf.trees.shards import AllReduce, ExactUnit, Shard
 
 
@@ -65,12 +66,16 @@ def exact_sums(entries: NDArray[Any], shard: Shard) -> NDArray[np.float64]:
     entries : ndarray of shape (n_rows, n_columns)
     shard : Shard
     """
-    largest = np.abs(entries).max(axis=0, initial=0.0).astype(np.float64)
-    largest = shard.max(largest)
-    n_rows = shard.count(entries.shape[0])
-    sums = np.zeros(entries.shape[1])
-    for k, size in enumerate(largest):
-        sums[k] = ExactUnit.of(float(size), n_rows).rounded(entries[:, k]).sum()
+    n_rows, n_columns = entries.shape
+    largest, sums = np.zeros((2, n_columns))
+    for rows in row_blocks(n_rows, n_columns):
+        np.maximum(largest, np.abs(entries[rows]).max(axis=0), out=largest)
+    n_all = shard.count(n_rows)
+    magic = np.array([ExactUnit.of(float(size), n_all).magic for size in shard.max(largest)])
+    for rows in row_blocks(n_rows, n_columns):
+        rounded = entries[rows] + magic
+        rounded -= magic
+        sums += rounded.sum(axis=0)
     return shard.sum(sums)
 
 
