@@ -56,11 +56,12 @@ double FixedScan::gain_of_items(const FixedTotals& totals, const std::vector<dou
 
 void FixedScan::keep_items(const FixedTotals& totals, double gain, int64_t n_left, int32_t feature,
                            uint64_t rank, const std::vector<uint8_t>& chosen, Split& best) const {
-    if (!are_enough(totals, n_left) || !best.beaten_by(gain, rank)) return;
+    if (!are_enough(totals, n_left) || !best.beaten_by(category_credit_ * gain, rank)) return;
     const uint32_t missing = static_cast<uint32_t>(shape_.n_bins(feature));
     const bool has_missing = item_codes_.back() == missing;
     const bool missing_left = has_missing ? chosen.back() != 0 : 2 * n_left >= totals.n_rows;
-    best.take(gain, rank, feature, n_left, missing_left);
+    best.take(category_credit_ * gain, rank, feature, n_left, missing_left);
+    best.discount = gain - best.gain;
     // Categories that the node has not seen go the way of the missing values.
     std::vector<uint32_t>& words =
         best.choose_categories((missing + 31) / 32, missing_left ? ~uint32_t{0} : 0);
@@ -76,12 +77,40 @@ void FixedScan::search_categories(const FixedTotals& totals, const FixedSums& su
                                   int32_t feature, uint64_t rank, Split& best) {
     take_categories(totals, sums, feature);
     if (item_codes_.size() < 2) return;
+    category_credit_ = params_.random_cuts ? 1.0 : credit_categories(totals, feature);
+    if (category_credit_ <= 0.0) return;
     if (params_.random_cuts) return search_random_subset(totals, seed, feature, rank, best);
     const bool is_single = rows_.layout.n_blocks() == 1 && rows_.layout.blocks[0].n_channels == 1;
     if (!is_single && static_cast<int64_t>(item_codes_.size()) <= kMaxGreedyCategories)
         search_greedy(totals, feature, rank, best);
     else
         search_ordered(totals, feature, rank, best);
+}
+
+double FixedScan::credit_categories(const FixedTotals& totals, int32_t feature) const {
+    const FixedLayout& layout = rows_.layout;
+    const size_t width = totals.sums.size(), n_items = item_codes_.size();
+    const bool has_missing = item_codes_.back() == static_cast<uint32_t>(shape_.n_bins(feature));
+    const double n_distinct = static_cast<double>(n_items) - (has_missing ? 1.0 : 0.0);
+    const double share = (n_distinct - 2.0) / static_cast<double>(totals.n_rows);
+    const double expected = params_.category_penalty * share * totals.impurity;
+    if (!(expected > 0.0)) return 1.0;
+    double between = 0.0;
+    for (int b = 0; b < layout.n_blocks(); ++b)
+        for (int k = 0; k < layout.blocks[b].n_channels; ++k) {
+            const size_t g = b * layout.lanes + layout.gradient_lane(b, k);
+            const size_t h = layout.per_channel ? b * layout.lanes + layout.hessian_lane(b, k) : 1;
+            for (size_t item = 0; item < n_items; ++item) {
+                const double* const sums = item_sums_.data() + item * width;
+                const double weight = layout.per_channel || layout.has_weight
+                                          ? sums[h]
+                                          : static_cast<double>(item_rows_[item]);
+                between += channel_score(sums[g], weight, 0.0, totals.least[g]);
+            }
+            const double weight = layout.per_channel ? totals.sums[h] : totals.weight;
+            between -= channel_score(totals.sums[g], weight, 0.0, 0.0);
+        }
+    return between > expected ? 1.0 - expected / between : 0.0;
 }
 
 // Forward selection: the side grows by the item that raises the criterion most, as long as it

@@ -133,6 +133,7 @@ class FixedGrower {
                                         ? std::numeric_limits<double>::max()
                                         : deviations(squares[i], explained(node.totals));
             record_node(stored, node.range, node.totals.weight, impurity);
+            if (!squares.empty()) node.totals.impurity = impurity;
             stored.n_samples = node.totals.n_rows;
         }
     }

@@ -14,6 +14,7 @@ namespace polyleaf {
 struct FixedTotals {
     int64_t n_rows = 0;  // of all workers
     double weight = 0.0;
+    double impurity = -1.0;     // -1: not measured
     double base_score = 0.0;    // criterion of the unsplit node
     double norm = 0.0;          // |G|^2
     std::vector<double> sums;   // [block][lane]
@@ -65,6 +66,9 @@ class FixedScan {
     void search_categories(const FixedTotals& totals, const FixedSums& sums, uint64_t seed,
                            int32_t feature, uint64_t rank, Split& best);
     void take_categories(const FixedTotals& totals, const FixedSums& sums, int32_t feature);
+    // What is left of a subset's gain beside chance; see FeatureSearch::credit_categories. Weights
+    // count as if all rows weighed the same.
+    double credit_categories(const FixedTotals& totals, int32_t feature) const;
     void search_greedy(const FixedTotals& totals, int32_t feature, uint64_t rank, Split& best);
     void search_ordered(const FixedTotals& totals, int32_t feature, uint64_t rank, Split& best);
     void search_random_subset(const FixedTotals& totals, uint64_t seed, int32_t feature,
@@ -86,6 +90,7 @@ class FixedScan {
     std::vector<double> item_sums_;
     std::vector<int64_t> item_rows_;
     std::vector<uint32_t> item_codes_;
+    double category_credit_ = 1.0;
 };
 
 }  // namespace polyleaf

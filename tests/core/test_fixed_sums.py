@@ -13,7 +13,7 @@ import pytest
 from agreement import assert_agrees
 from core_tree import Tree, make_params, read_tree
 from numpy.typing import NDArray
-from problems import WEIGHTS, Problem, mixed_problem, numeric_problem
+from problems import WEIGHTS, Problem, make_problem, mixed_problem, numeric_problem
 
 from polyleaf import _core
 
@@ -164,6 +164,19 @@ def test_small_nodes_finished_in_floats_hold_all_rows() -> None:
     assert len(tree.finder_counts) > 3
     threads = problem.grow(fixed_sums=True, float_rows=500, n_threads=2)
     assert_same(tree, threads)
+
+
+@pytest.mark.parametrize("category_penalty", [0.0, 1.25])
+def test_chance_is_taken_off_the_gains_of_categories(category_penalty: float) -> None:
+    rng = np.random.default_rng(8)
+    X = np.column_stack([rng.integers(0, 40, 600), rng.normal(size=600)]).astype(float)
+    values = 0.12 * np.sign(X[:, [1]]) + rng.normal(size=(600, 2))
+    problem = make_problem(X, values, n_categories=[40, 0])
+    settings: dict[str, Any] = {"max_depth": 1, "category_penalty": category_penalty}
+    tree = problem.grow(fixed_sums=True, **settings)
+    expected = problem.grow(**settings)
+    assert tree.feature[0] == expected.feature[0] == (1 if category_penalty else 0)
+    assert np.allclose(tree.gain, expected.gain, rtol=1e-3)
 
 
 def test_equal_rows_are_a_leaf() -> None:

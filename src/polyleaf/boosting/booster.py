@@ -349,7 +349,8 @@ class Booster:
         params.n_threads = self.n_threads
         params.fixed_sums = self.is_fixed
         params.float_rows = 0
-        params.measures_impurity = False
+        # What chance gives to categories is a share of the impurity.
+        params.measures_impurity = bool(self.data.schema.has_categories)
         return params
 
     @cached_property
