@@ -1,5 +1,6 @@
 // Prediction: rows to leaves.
 #include "bindings/common.hpp"
+#include "bindings/tree_arrays.hpp"
 #include "predict/predictor.hpp"
 
 namespace polyleaf::bindings {
@@ -11,29 +12,9 @@ Predictor* make_predictor(const Vector<int32_t>& n_categories, const Vector<int6
                           const Vector<int32_t>& right, const Vector<uint8_t>& missing_left,
                           const Vector<int64_t>& category_offset,
                           const Vector<uint32_t>& category_words) {
-    const int64_t n = length(feature);
-    require(n < INT32_MAX && length(n_categories) < INT32_MAX, "the model is too large");
-    require_range(n_categories, 0, INT32_MAX - 31, "n_categories");
-    require(length(tree_offsets) >= 2, "there must be at least one tree");
-    require_offsets(tree_offsets, n, "tree_offsets");
-    require_length(threshold, n, "threshold");
-    require_length(right, n, "right");
-    require_length(missing_left, n, "missing_left");
-    require_length(category_offset, n, "category_offset");
-    TreeArrays arrays;
-    arrays.n_trees = length(tree_offsets) - 1;
-    arrays.n_nodes = n;
-    arrays.n_words = length(category_words);
-    arrays.n_features = static_cast<int32_t>(length(n_categories));
-    arrays.n_categories = n_categories.data();
-    arrays.tree_offsets = tree_offsets.data();
-    arrays.feature = feature.data();
-    arrays.threshold = threshold.data();
-    arrays.right = right.data();
-    arrays.missing_left = missing_left.data();
-    arrays.category_offset = category_offset.data();
-    arrays.category_words = category_words.data();
-    return new Predictor(arrays);
+    const TreeArguments arguments{n_categories, tree_offsets, feature,         threshold,
+                                  right,        missing_left, category_offset, category_words};
+    return new Predictor(arguments.view());
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 #include "kernels/boosting_exact.inl"
 #include "kernels/columns.inl"
 #include "kernels/cuts.inl"
+#include "kernels/explain.inl"
 #include "kernels/find_bins.inl"
 #include "kernels/fixed.inl"
 #include "kernels/histogram.inl"
@@ -71,6 +72,8 @@ constexpr Kernels table() {
     kernels.sum_logistic_leaf_exactly = sum_logistic_leaf_exactly;
     kernels.move_logistic_leaf_exactly = move_logistic_leaf_exactly;
     kernels.project_rows = project_rows;
+    kernels.walk_shap = walk_shap_of;
+    kernels.add_shap = add_shap;
     return kernels;
 }
 

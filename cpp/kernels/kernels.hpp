@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/fixed_kernels.hpp"
+#include "kernels/explain_kernels.hpp"
 #include "kernels/kernel_blocks.hpp"
 #include "kernels/list_kernels.hpp"
 #include "kernels/row_kernels.hpp"
@@ -185,6 +186,8 @@ struct Kernels {
     void (*sum_logistic_leaf_exactly)(const LeafTask&);
     double (*move_logistic_leaf_exactly)(const LeafTask&);
     void (*project_rows)(const ProjectTask&);
+    void (*walk_shap)(const ShapWalkTask&);
+    void (*add_shap)(const ShapAddTask&);
 };
 
 // Blocks of 4, 8 or 16 channels: the smallest that holds them all, 16 when there are more.

@@ -298,6 +298,48 @@ class Predictor:
         n_threads: int,
     ) -> None: ...
 
+class ShapTrees:
+    def __init__(
+        self,
+        n_categories: Vector[np.int32],
+        tree_offsets: Vector[np.int64],
+        feature: Vector[np.int32],
+        threshold: Vector[np.float64],
+        right: Vector[np.int32],
+        missing_left: Vector[np.uint8],
+        category_offset: Vector[np.int64],
+        category_words: Vector[np.uint32],
+        node_rows: Vector[np.float64],
+    ) -> None: ...
+    @overload
+    def add(
+        self,
+        X: Matrix[np.float32],
+        background: Matrix[np.float32] | None,
+        values: Matrix[np.float32],
+        chosen: Matrix[np.int32] | None,
+        pairs: Matrix[np.int32] | None,
+        first: int,
+        last: int,
+        contributions: Cube[np.float32],
+        column: int,
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add(
+        self,
+        X: Matrix[np.float64],
+        background: Matrix[np.float64] | None,
+        values: Matrix[np.float32],
+        chosen: Matrix[np.int32] | None,
+        pairs: Matrix[np.int32] | None,
+        first: int,
+        last: int,
+        contributions: Cube[np.float32],
+        column: int,
+        n_threads: int,
+    ) -> None: ...
+
 def count_entries(indices: Vector[np.int32], counts: Vector[np.int64]) -> None: ...
 @overload
 def is_canonical(indptr: Vector[np.int32], indices: Vector[np.int32], n_columns: int) -> bool: ...

@@ -46,6 +46,7 @@ from polyleaf.boosting.validation import (
 from polyleaf.boosting.weak_models import ModelBooster
 from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.running import current_steps, progress_bar
+from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import TreeSettings, tree_settings
 from polyleaf.trees.moments import channel_moments
 from polyleaf.trees.structure import apply_trees
@@ -366,6 +367,11 @@ class Boosting(Estimator):
                 f"boosts {self.estimator!r}."
             )
         return model
+
+    def _additive(self) -> AdditiveTrees:
+        """Give the model as a sum of trees: raw scores, or numbers in the units of Y."""
+        reader = self._fitted.reader
+        return self._trees().additive(reader.scale, reader.shift)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

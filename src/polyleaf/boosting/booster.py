@@ -120,12 +120,15 @@ class GrownRound:
     channel : int
         The channel it adds to, if it is one alone; else -1.
     feature_gains : FeatureGains
+    leaf_samples : ndarray of shape (n_leaves,), int32
+        Training rows that the leaves were grown on.
     """
 
     structure: TreeStructure
     move: TreeMove
     channel: int
     feature_gains: FeatureGains
+    leaf_samples: NDArray[np.int32]
 
 
 class Booster:
@@ -301,7 +304,7 @@ class Booster:
             feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        return GrownRound(structure, move, channel, gains)
+        return GrownRound(structure, move, channel, gains, grown.leaf_samples)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)
@@ -439,6 +442,7 @@ class Booster:
             tree_factors=factors,
             tree_channels=channels,
             feature_gains=_total_gains(rounds, self.data.features.n_features),
+            leaf_samples=np.concatenate([grown.leaf_samples for grown in rounds]),
         )
 
     def joined(self, rounds: Sequence[Any], start: Any = None) -> Any:

@@ -153,7 +153,8 @@ class FactoredBooster(Booster):
         shrunk = factors.astype(np.float32)
         self._add(numbers, shrunk, along=along, square=square)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        return GrownRound(grown.structure, TreeMove(values[:, None], shrunk), -1, gains)
+        move = TreeMove(values[:, None], shrunk)
+        return GrownRound(grown.structure, move, -1, gains, grown.leaf_samples)
 
     def _project(self, view: View) -> NDArray[np.float64]:
         """Residuals seen through a view of one component, of shape (n_rows,)."""

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
+from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
@@ -37,6 +38,9 @@ _ARRAYS = StoredArrays(
             np.float32, "n_leaves, n_columns", "What a leaf adds: to every channel, or one number."
         ),
         "feature_gains": StoredArray(np.float64, "n_features", "Gains of each feature's splits."),
+        "leaf_samples": StoredArray(
+            np.int32, "n_leaves", "Training rows of each leaf; absent in older files."
+        ),
         "tree_factors": StoredArray(
             np.float32, "n_trees, n_channels", "Factor of each channel (linear leaf fits)."
         ),
@@ -66,6 +70,8 @@ class BoostedTrees:
         The channel of every tree; only if single.
     feature_gains : ndarray of shape (n_features,), float64
         Sum over trees of the gains of each feature's splits.
+    leaf_samples : ndarray of shape (n_leaves,), int32, or None
+        Training rows that each leaf was grown on; None if an older file does not tell.
     """
 
     baseline: NDArray[np.float64]
@@ -75,6 +81,7 @@ class BoostedTrees:
     tree_factors: NDArray[np.float32] | None
     tree_channels: NDArray[np.int32] | None
     feature_gains: NDArray[np.float64]
+    leaf_samples: NDArray[np.int32] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -163,7 +170,7 @@ class BoostedTrees:
         first = parts[0]
 
         def joined(name: str) -> Any:
-            if getattr(first, name) is None:
+            if any(getattr(part, name) is None for part in parts):
                 return None
             return np.concatenate([getattr(part, name) for part in parts])
 
@@ -175,6 +182,7 @@ class BoostedTrees:
             tree_factors=joined("tree_factors"),
             tree_channels=joined("tree_channels"),
             feature_gains=np.sum([part.feature_gains for part in parts], axis=0),
+            leaf_samples=joined("leaf_samples"),
         )
 
     def channel_vectors(self) -> NDArray[np.float64]:
@@ -208,6 +216,8 @@ class BoostedTrees:
             arrays["tree_factors"] = self.tree_factors
         if self.tree_channels is not None:
             arrays["tree_channels"] = self.tree_channels
+        if self.leaf_samples is not None:
+            arrays["leaf_samples"] = self.leaf_samples
         return arrays
 
     @classmethod
@@ -247,7 +257,38 @@ class BoostedTrees:
                 f"Expected finite leaf values of shape {(structure.n_leaves, width)}; got "
                 f"{values.shape}."
             )
-        return cls(baseline, structure, kind, values, factors, channels, gains)
+        samples = None
+        if "leaf_samples" in arrays:
+            samples = _ARRAYS.read(arrays, "leaf_samples")
+            if samples.size != structure.n_leaves or samples.min() < 1:
+                raise ValueError("Expected every leaf to have a training row.")
+        return cls(baseline, structure, kind, values, factors, channels, gains, samples)
+
+    # As a sum of trees -------------------------------------------------------------------------
+
+    def additive(self, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> AdditiveTrees:
+        """Give the model as a sum of trees whose unit is `scale`, of shape (n_channels,)."""
+
+        def tree_values(first: int, last: int, choice: ChannelChoice) -> NDArray[np.float64]:
+            numbers = self.leaf_values[self.tree_leaves[first] : self.tree_leaves[last]]
+            if self.kind == "dense":
+                return choice(numbers * scale)
+            tree = np.repeat(np.arange(first, last), np.diff(self.tree_leaves[first : last + 1]))
+            if self.tree_factors is not None:
+                return numbers * choice(self.tree_factors[first:last] * scale)[tree - first]
+            assert self.tree_channels is not None
+            channel = self.tree_channels[tree]
+            own = choice.matrix.tocsr()[channel].toarray()
+            return numbers * scale[channel, None] * own
+
+        samples = self.leaf_samples
+        return AdditiveTrees(
+            self.structure,
+            self.baseline * scale + shift,
+            None if samples is None else samples.astype(np.float64),
+            tree_values,
+            self.tree_channels,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -22,6 +22,7 @@ from polyleaf.forests.model import Forest
 from polyleaf.forests.row_weights import channel_row_weights, row_weights
 from polyleaf.forests.training import forest_settings, train_forest
 from polyleaf.trees.parameters import TREE_PARAMETERS
+from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.single_tree import FittedTree, SingleTree
 
 
@@ -255,6 +256,11 @@ class ForestEstimator(Estimator):
             gains, totals, out=np.zeros_like(gains), where=totals > 0
         )
         return shares
+
+    def _additive(self) -> AdditiveTrees:
+        """Give the forest as a sum of trees."""
+        check_is_fitted(self)
+        return self._forest.additive()
 
     @property
     def estimators_(self) -> Members:

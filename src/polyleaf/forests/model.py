@@ -21,6 +21,7 @@ from polyleaf.data.targets import Targets
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
 from polyleaf.forests.condensing import CondensedLeaves
 from polyleaf.forests.sparse_means import as_core_rows, largest_sums, sparse_means
+from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.filling import fill_leaves
 from polyleaf.trees.leaves import RowLeaves
@@ -276,6 +277,25 @@ class Forest:
         return CondensedLeaves.of_rows(
             self.leaf_offsets, self.leaf_rows, self.entry_shares, np.asarray(self.outputs.values)
         )
+
+    def additive(self) -> AdditiveTrees:
+        """Give the forest as a sum of trees, each counted by its weight."""
+
+        def tree_values(first: int, last: int, choice: ChannelChoice) -> NDArray[np.float64]:
+            parts = []
+            for t in range(first, last):
+                means = self.tree(t).leaves.means()
+                if self.tree_weights is None:
+                    parts.append(choice(means) / self.n_trees)
+                elif sparse.issparse(means):
+                    parts.append(choice(means.multiply(self.tree_weights[t]).tocsr()))
+                else:
+                    parts.append(choice(means * self.tree_weights[t]))
+            return np.nan_to_num(np.concatenate(parts), copy=False)
+
+        counts = np.add.reduceat(self.drawn_counts.astype(np.float64), self.leaf_offsets[:-1])
+        base = np.where(self._never_observed, np.nan, 0.0)
+        return AdditiveTrees(self.structure, base, counts, tree_values)
 
     # Members -----------------------------------------------------------------------------------
 

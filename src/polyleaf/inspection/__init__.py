@@ -9,6 +9,8 @@ from polyleaf.inspection._importances import (
 )
 from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
+from polyleaf.inspection._shap import shap_interactions, shap_values
+from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.rules.code import rules_to_python, rules_to_sql
 from polyleaf.rules.plot import plot_rules
 from polyleaf.rules.text import rules_json, rules_text
@@ -18,6 +20,7 @@ from polyleaf.trees.text import tree_text
 __all__ = [
     "ConsensusEdges",
     "ImportanceTable",
+    "ShapValues",
     "consensus_edges",
     "output_importances",
     "plot_consensus_graph",
@@ -31,5 +34,7 @@ __all__ = [
     "rules_to_python",
     "rules_to_sql",
     "score_variance",
+    "shap_interactions",
+    "shap_values",
     "tree_text",
 ]

@@ -216,6 +216,11 @@ class GrownSplits:
         )
 
     @property
+    def leaf_samples(self) -> NDArray[np.int32]:
+        """Training rows of every leaf, of shape (n_leaves,)."""
+        return np.diff(self.leaf_offsets).astype(np.int32)
+
+    @property
     def feature_shares(self) -> NDArray[np.float64]:
         """Share of each feature in the gains of all splits; zeros if there are none."""
         total = self.feature_gains.sum()

@@ -68,6 +68,10 @@ class DenseLeaves:
         """Give the outputs of rows by their leaves, of shape (n_rows, n_channels)."""
         return np.take(self.leaf_values, leaves, axis=0)
 
+    def means(self) -> NDArray[np.float64]:
+        """Give the outputs of every leaf, of shape (n_leaves, n_channels)."""
+        return self.leaf_values
+
     def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sum weights and weighted outputs, each of shape (n_leaves, stop - start)."""
         values = self.leaf_values[:, start:stop]
@@ -153,6 +157,11 @@ class RowLeaves:
         hit, place = np.unique(leaves, return_inverse=True)
         means = self.row_shares[hit] @ self.outputs.values
         return (sparse.csr_array(means) if self.outputs.is_sparse else means)[place]
+
+    def means(self) -> Any:
+        """Give the outputs of every leaf: (n_leaves, n_channels), sparse if Y was."""
+        means = self.row_shares @ self.outputs.values
+        return sparse.csr_array(means) if self.outputs.is_sparse else means
 
     def leaf_sums(self, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sum weights and weighted outputs, each of shape (n_leaves, stop - start)."""

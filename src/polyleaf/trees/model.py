@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.leaves import DenseLeaves, Leaves, RowLeaves
 from polyleaf.trees.structure import TreeStructure, apply_trees
 
@@ -77,6 +78,18 @@ class Trees:
             taken = np.maximum(scores[left] + scores[right] - scores[inner], 0.0)
             gains[inner] += taken.sum(axis=1)
         return gains
+
+    def additive(self) -> AdditiveTrees:
+        """Give the trees as a sum; their nodes must have statistics."""
+        before = np.concatenate([[0], np.cumsum(self.structure.is_leaf)])[
+            self.structure.tree_offsets
+        ]
+
+        def tree_values(first: int, last: int, choice: ChannelChoice) -> NDArray[np.float64]:
+            return choice(self.leaves.means()[before[first] : before[last]])
+
+        rows = self.structure.n_samples[self.structure.is_leaf].astype(np.float64)
+        return AdditiveTrees(self.structure, np.zeros(self.leaves.n_channels), rows, tree_values)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Name the arrays, for a model file."""

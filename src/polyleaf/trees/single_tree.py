@@ -16,6 +16,7 @@ from polyleaf import projections
 from polyleaf.data import FeatureSchema, TargetSchema, TrainingData
 from polyleaf.estimator.base import Estimator, schemas_from_file
 from polyleaf.estimator.parameters import Parameter
+from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import fit_tree, tree_settings
 from polyleaf.trees.leaves import RowLeaves
 from polyleaf.trees.model import Trees
@@ -105,6 +106,11 @@ class SingleTree(Estimator):
     @property
     def _trees(self) -> Trees:
         return self._fitted.trees
+
+    def _additive(self) -> AdditiveTrees:
+        """Give the model as a sum of one tree."""
+        check_is_fitted(self)
+        return self._fitted.described.additive()
 
     @property
     def pruning_level_(self) -> float:

@@ -1,0 +1,134 @@
+"""A fitted model as a constant plus a sum of trees: what explanations and exports read.
+
+Every family of trees and rules predicts f(x) = base + sum_t v_t(leaf of x in tree t), in its own
+units; they differ in where the values of leaves come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyleaf import _core
+from polyleaf.trees.structure import TreeStructure, apply_trees
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelChoice:
+    """Some channels, or sums of channels.
+
+    Attributes
+    ----------
+    matrix : csc_array of shape (n_channels, n_columns)
+        A column has a 1 for every channel that it sums.
+    """
+
+    matrix: Any
+
+    @classmethod
+    def of(cls, groups: list[list[int]], n_channels: int) -> ChannelChoice:
+        """Choose sums of channels; a group of one is that channel."""
+        columns = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        rows = np.concatenate([np.asarray(group, np.int64) for group in groups])
+        ones = np.ones(rows.size)
+        shape = (n_channels, len(groups))
+        return cls(sparse.csc_array((ones, (rows, columns)), shape=shape))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def channels(self) -> NDArray[np.int64] | None:
+        """The channel of each column; None if a column sums several."""
+        is_plain = np.all(np.diff(self.matrix.indptr) == 1)
+        return self.matrix.indices.astype(np.int64) if is_plain else None
+
+    def __call__(self, values: Any) -> NDArray[np.float64]:
+        """Choose among the columns of a dense or sparse (n, n_channels) matrix."""
+        if self.channels is not None:
+            chosen = values[:, self.channels]
+        else:
+            chosen = values @ self.matrix
+        return chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveTrees:
+    """A constant plus a sum of trees.
+
+    Attributes
+    ----------
+    structure : TreeStructure
+        All trees.
+    base : ndarray of shape (n_channels,), float64
+        What is predicted before the first tree; NaN for a channel that was never observed.
+    leaf_rows : ndarray of shape (n_leaves,), float64, or None
+        Training rows of every leaf, draws counted; None if the model does not know them.
+    tree_values : callable
+        Gives what the leaves of trees [first, last) add to the chosen channels:
+        ``tree_values(first, last, choice)`` is an array of shape (n_leaves, n_columns).
+    tree_channels : ndarray of shape (n_trees,), int32, or None
+        The only channel that each tree adds to; None: to all of them.
+    """
+
+    structure: TreeStructure
+    base: NDArray[np.float64]
+    leaf_rows: NDArray[np.float64] | None
+    tree_values: Callable[[int, int, ChannelChoice], NDArray[Any]]
+    tree_channels: NDArray[np.int32] | None = None
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return self.base.size
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return self.structure.n_trees
+
+    @cached_property
+    def tree_leaves(self) -> NDArray[np.int64]:
+        """First leaf of every tree, and the number of all leaves; of shape (n_trees + 1,)."""
+        before = np.concatenate([[0], np.cumsum(self.structure.is_leaf)])
+        starts: NDArray[np.int64] = before[self.structure.tree_offsets]
+        return starts
+
+    def node_rows(self) -> NDArray[np.float64]:
+        """Training rows of every node, of shape (n_nodes,); ones where they are not known."""
+        if self.leaf_rows is None:
+            return np.ones(self.structure.n_nodes)
+        first, last = self.structure.leaf_ranges
+        up_to = np.concatenate([[0.0], np.cumsum(self.leaf_rows)])
+        rows: NDArray[np.float64] = up_to[last] - up_to[first]
+        return rows
+
+    def leaves_of(self, X: Any, first: int, last: int, n_threads: int) -> NDArray[np.int64]:
+        """Find the leaves of rows in trees [first, last), counted from the first of them."""
+        nodes = apply_trees(self.structure, X, n_threads)[:, first:last]
+        at = nodes + self.structure.tree_offsets[first:last]
+        return self.structure.leaf_index[at] - self.tree_leaves[first]
+
+    @cached_property
+    def shap_trees(self) -> _core.ShapTrees:
+        """The trees as the core explains them."""
+        structure = self.structure
+        return _core.ShapTrees(
+            n_categories=structure.n_categories,
+            tree_offsets=structure.tree_offsets,
+            feature=structure.feature,
+            threshold=structure.threshold,
+            right=structure.right,
+            missing_left=structure.missing_left,
+            category_offset=structure.category_offset,
+            category_words=structure.category_words,
+            node_rows=self.node_rows(),
+        )
