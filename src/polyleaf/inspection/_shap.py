@@ -280,7 +280,8 @@ class _Explainer:
         pairs: NDArray[np.int32] | None = None,
     ) -> None:
         background = self._dense_background(block.dtype)
-        for first, last, values in self._tree_blocks(choice, np.float32):
+        for first, last, values in self._tree_blocks(choice, np.float64):
+            values = self._centred(values, first, last)
             self._trees.shap_trees.add(
                 X=block,
                 background=background,
@@ -293,6 +294,18 @@ class _Explainer:
                 column=0,
                 n_threads=self._n_threads,
             )
+
+    def _centred(self, values: NDArray[Any], first: int, last: int) -> NDArray[np.float32]:
+        """Take the mean off the leaves of each tree: a constant explains nothing, but rounds.
+
+        Leaves without a value are quickly passed over; a tree that has some stays as it is.
+        """
+        starts = self._trees.tree_leaves[first : last + 1] - self._trees.tree_leaves[first]
+        sizes = np.diff(starts)
+        is_full = np.logical_and.reduceat(values.any(axis=1), starts[:-1])
+        means = np.add.reduceat(values, starts[:-1], axis=0) / sizes[:, None]
+        means[~is_full] = 0.0
+        return (values - np.repeat(means, sizes, axis=0)).astype(np.float32)
 
     def _dense_background(self, dtype: Any) -> NDArray[Any] | None:
         if self._background is None:
