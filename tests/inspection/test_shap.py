@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from tests.inspection.shap_reference import brute_force, brute_force_pairs
 
 import polyleaf
 from polyleaf import _core
 from polyleaf.inspection import shap_interactions, shap_values
-from tests.inspection.shap_reference import brute_force, brute_force_pairs
 
 N_ROWS = 120
 

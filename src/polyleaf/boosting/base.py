@@ -44,12 +44,12 @@ from polyleaf.boosting.validation import (
     set_aside,
 )
 from polyleaf.boosting.weak_models import ModelBooster
-from polyleaf.estimator.base import Estimator
 from polyleaf.estimator.running import current_steps, progress_bar
 from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import TreeSettings, tree_settings
 from polyleaf.trees.moments import channel_moments
 from polyleaf.trees.structure import apply_trees
+from polyleaf.trees.tree_model import TreeModel
 
 if TYPE_CHECKING:
     from polyleaf.boosting.weak_models import BoostedModels
@@ -66,7 +66,7 @@ _MOST_CURVES = 1024
 _AUTO_LOSSES = {"regression": "squared_error", "binary": "logistic", "multilabel": "logistic"}
 
 
-class Boosting(Estimator):
+class Boosting(TreeModel):
     """What boosted models for numbers and for classes have in common."""
 
     _declared: ClassVar[dict[str, Parameter]] = BOOSTING_PARAMETERS

@@ -279,7 +279,8 @@ class BoostedTrees:
             assert self.tree_channels is not None
             channel = self.tree_channels[tree]
             own = choice.matrix.tocsr()[channel].toarray()
-            return numbers * scale[channel, None] * own
+            values: NDArray[np.float64] = numbers * scale[channel, None] * own
+            return values
 
         samples = self.leaf_samples
         return AdditiveTrees(

@@ -284,10 +284,10 @@ class Forest:
         def tree_values(first: int, last: int, choice: ChannelChoice) -> NDArray[np.float64]:
             parts = []
             for t in range(first, last):
-                means = self.tree(t).leaves.means()
+                means: Any = self.tree(t).leaves.means()
                 if self.tree_weights is None:
                     parts.append(choice(means) / self.n_trees)
-                elif sparse.issparse(means):
+                elif self.outputs.is_sparse:
                     parts.append(choice(means.multiply(self.tree_weights[t]).tocsr()))
                 else:
                     parts.append(choice(means * self.tree_weights[t]))

@@ -2,6 +2,7 @@
 
 from polyleaf.graphs.plots import plot_consensus_graph
 from polyleaf.graphs.reading import ConsensusEdges, consensus_edges, score_variance
+from polyleaf.inspection._explain import explain_rows, explanation_text
 from polyleaf.inspection._importances import (
     ImportanceTable,
     output_importances,
@@ -22,6 +23,8 @@ __all__ = [
     "ImportanceTable",
     "ShapValues",
     "consensus_edges",
+    "explain_rows",
+    "explanation_text",
     "output_importances",
     "plot_consensus_graph",
     "plot_learning_curve",

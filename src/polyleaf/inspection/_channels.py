@@ -54,7 +54,7 @@ class NamedChannels:
         return cls(names, outputs, offsets)
 
     def channels_of(self, output: Any) -> list[int]:
-        """Find the channels of an output, given by its name or number, or of one channel's name."""
+        """Find the channels of an output, by its name or number; or the channel of that name."""
         if isinstance(output, str):
             if output in self.output_names:
                 number = self.output_names.index(output)
@@ -113,7 +113,9 @@ class NamedChannels:
                 continue
             members = [c for output in wanted for c in self.channels_of(output)]
             if not members or len(set(members)) < len(members):
-                raise ValueError(f"A group must hold each of its outputs once; got {wanted!r:.80}.")
+                raise ValueError(
+                    f"A group must hold each of its outputs once; got {wanted!r:.60}."
+                )
             groups.append(members)
             names.append(" + ".join(self.names[c] for c in members) if name is None else name)
         if not groups:

@@ -203,7 +203,7 @@ class _Explainer:
         return int(self._model.n_features_in_)
 
     def base(self, choice: ChannelChoice) -> NDArray[np.float64]:
-        """Expected prediction of the chosen channels, of shape (k,)."""
+        """Give the expected prediction of the chosen channels, of shape (k,)."""
         trees = self._trees
         base: NDArray[np.float64] = choice(trees.base[None, :])[0]
         if self._background is not None:
@@ -305,13 +305,13 @@ class _Explainer:
         is_full = np.logical_and.reduceat(values.any(axis=1), starts[:-1])
         means = np.add.reduceat(values, starts[:-1], axis=0) / sizes[:, None]
         means[~is_full] = 0.0
-        return (values - np.repeat(means, sizes, axis=0)).astype(np.float32)
+        return np.asarray(values - np.repeat(means, sizes, axis=0), dtype=np.float32)
 
     def _dense_background(self, dtype: Any) -> NDArray[Any] | None:
         if self._background is None:
             return None
-        rows = self._background
-        dense = rows.toarray() if sparse.issparse(rows) else rows
+        rows: Any = self._background
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.ascontiguousarray(dense, dtype=dtype)
 
     def _row_blocks(
@@ -321,8 +321,8 @@ class _Explainer:
         step = max(1, min(_BLOCK_FLOATS // max(1, floats_per_row), 2**16))
         for start in range(0, encoded.shape[0], step):
             rows = slice(start, min(start + step, encoded.shape[0]))
-            block = encoded[rows]
-            dense = block.toarray() if sparse.issparse(block) else block
+            block: Any = encoded[rows]
+            dense = block.toarray() if hasattr(block, "toarray") else block
             yield rows, np.ascontiguousarray(dense)
 
     def _tree_blocks(

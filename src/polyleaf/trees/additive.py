@@ -53,11 +53,9 @@ class ChannelChoice:
 
     def __call__(self, values: Any) -> NDArray[np.float64]:
         """Choose among the columns of a dense or sparse (n, n_channels) matrix."""
-        if self.channels is not None:
-            chosen = values[:, self.channels]
-        else:
-            chosen = values @ self.matrix
-        return chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
+        picked = self.channels
+        chosen: Any = values @ self.matrix if picked is None else values[:, picked]
+        return np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,8 @@ class AdditiveTrees:
         """Find the leaves of rows in trees [first, last), counted from the first of them."""
         nodes = apply_trees(self.structure, X, n_threads)[:, first:last]
         at = nodes + self.structure.tree_offsets[first:last]
-        return self.structure.leaf_index[at] - self.tree_leaves[first]
+        leaves: NDArray[np.int64] = self.structure.leaf_index[at] - self.tree_leaves[first]
+        return leaves
 
     @cached_property
     def shap_trees(self) -> _core.ShapTrees:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import projections
 from polyleaf.data import FeatureSchema, TargetSchema, TrainingData
-from polyleaf.estimator.base import Estimator, schemas_from_file
+from polyleaf.estimator.base import schemas_from_file
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import fit_tree, tree_settings
@@ -22,6 +22,7 @@ from polyleaf.trees.leaves import RowLeaves
 from polyleaf.trees.model import Trees
 from polyleaf.trees.parameters import TREE_PARAMETERS
 from polyleaf.trees.pruning_level import cross_validated_level
+from polyleaf.trees.tree_model import TreeModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class FittedTree:
         return cls(features, targets, trees, level)
 
 
-class SingleTree(Estimator):
+class SingleTree(TreeModel):
     """What the regression and the classification tree have in common."""
 
     _declared: ClassVar[dict[str, Parameter]] = TREE_PARAMETERS
