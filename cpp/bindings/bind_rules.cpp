@@ -126,6 +126,33 @@ void count_digits(const Vector<int64_t>& bin_offsets, const Vector<double>& bin_
                            op.data(), value.data(), length(feature), most, digits.data());
 }
 
+void count_prefixes(const Columns& columns, const Vector<int64_t>& body_offsets,
+                    const Vector<int32_t>& feature, const Vector<uint8_t>& op,
+                    const Vector<double>& value, OutVector<int64_t> counts) {
+    const RuleColumns& codes = columns.get();
+    const int64_t n_conditions = length(feature);
+    require_offsets(body_offsets, n_conditions, "body_offsets");
+    require_length(op, n_conditions, "op");
+    require_length(value, n_conditions, "value");
+    require_length(counts, n_conditions, "counts");
+    require_range(feature, 0, codes.binned().n_features, "feature");
+    require_range(op, 0, static_cast<int64_t>(RuleOperator::known) + 1, "op");
+    without_gil([&](Interrupt& interrupt) {
+        std::vector<RuleCondition> body;
+        std::vector<int32_t> stages, alive;
+        for (int64_t rule = 0; rule + 1 < length(body_offsets); ++rule) {
+            interrupt.check();
+            const int64_t begin = body_offsets.data()[rule], end = body_offsets.data()[rule + 1];
+            body.clear();
+            for (int64_t c = begin; c < end; ++c)
+                body.push_back(read_condition(codes.binned(), feature.data()[c],
+                                              static_cast<RuleOperator>(op.data()[c]),
+                                              value.data()[c]));
+            codes.count_prefixes(body, stages, alive, counts.data() + begin);
+        }
+    });
+}
+
 void write_conditions(const InducedRule& rule, OutVector<int32_t> feature, OutVector<uint8_t> op,
                       OutVector<double> value) {
     const int64_t n = static_cast<int64_t>(rule.conditions.size());
@@ -194,6 +221,9 @@ void bind_rules(nb::module_& module) {
                nb::arg("bin_high"), nb::arg("feature"), nb::arg("op"), nb::arg("value"),
                nb::arg("most"), nb::arg("digits"),
                "Count the digits with which thresholds stay between the values next to them.");
+    module.def("count_prefixes", &count_prefixes, nb::arg("columns"), nb::arg("body_offsets"),
+               nb::arg("feature"), nb::arg("op"), nb::arg("value"), nb::arg("counts"),
+               "Count the training rows that satisfy the first conditions of every body.");
     module.def("rule_coverage", &coverage, nb::arg("body_offsets"), nb::arg("feature"),
                nb::arg("op"), nb::arg("value"), nb::arg("X"), nb::arg("covers"),
                nb::arg("n_threads"), "Tell which rules cover each row.");

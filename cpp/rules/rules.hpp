@@ -77,6 +77,10 @@ struct InducedRule {
     std::vector<int32_t> rows;       // training rows that the body covers, ascending
 };
 
+// A condition in values, also in codes; between bins, the two agree on all training rows.
+RuleCondition read_condition(const BinnedView& binned, int32_t feature, RuleOperator op,
+                             double value);
+
 // Reads codes of single features; sparse ones are transposed once.
 class RuleColumns {
   public:
@@ -129,6 +133,9 @@ class RuleColumns {
     // rows = all that satisfy all conditions, ascending; `marks` is room to work in.
     void find_covered(const std::vector<RuleCondition>& conditions, std::vector<int32_t>& marks,
                       std::vector<int32_t>& rows) const;
+    // counts[i]: rows that satisfy the first i + 1 conditions; the vectors are room to work in.
+    void count_prefixes(const std::vector<RuleCondition>& conditions, std::vector<int32_t>& stages,
+                        std::vector<int32_t>& alive, int64_t* counts) const;
 
   private:
     BinnedView binned_;

@@ -53,6 +53,8 @@ class Rule:
     digits : ndarray of shape (n_conditions,), uint8, or None
         Significant digits that keep a threshold between its neighbours among the training
         values; None if they are not known.
+    body_coverage : ndarray of shape (n_conditions,), int64, or None
+        Training rows that satisfy the first conditions, up to this one; None if not known.
     """
 
     feature: NDArray[np.int32]
@@ -63,6 +65,7 @@ class Rule:
     coverage: int
     gain: float
     digits: NDArray[np.uint8] | None = None
+    body_coverage: NDArray[np.int64] | None = None
 
 
 _ARRAYS = StoredArrays(
@@ -79,6 +82,9 @@ _ARRAYS = StoredArrays(
         "score": StoredArray(np.float64, "n_scores", "What is added."),
         "coverage": StoredArray(np.int64, "n_rules", "Training rows that a rule covers."),
         "gain": StoredArray(np.float64, "n_rules", "What it took off the loss."),
+        "body_coverage": StoredArray(
+            np.int64, "n_conditions", "Training rows after each condition; absent in older files."
+        ),
     },
 )
 
@@ -105,6 +111,8 @@ class RuleSet:
     score : ndarray of shape (n_scores,), float64
     coverage : ndarray of shape (n_rules,), int64
     gain : ndarray of shape (n_rules,), float64
+    body_coverage : ndarray of shape (n_conditions,), int64, or None
+        Training rows that satisfy the conditions of a body up to this one; None if not known.
     """
 
     n_features: int
@@ -120,6 +128,7 @@ class RuleSet:
     score: NDArray[np.float64]
     coverage: NDArray[np.int64]
     gain: NDArray[np.float64]
+    body_coverage: NDArray[np.int64] | None = None
 
     @classmethod
     def build(
@@ -159,6 +168,11 @@ class RuleSet:
             score=joined("score", np.float64),
             coverage=np.array([rule.coverage for rule in rules], dtype=np.int64),
             gain=np.array([rule.gain for rule in rules], dtype=np.float64),
+            body_coverage=(
+                joined("body_coverage", np.int64)
+                if all(rule.body_coverage is not None for rule in rules)
+                else None
+            ),
         )
 
     @classmethod
@@ -215,6 +229,7 @@ class RuleSet:
             name: np.concatenate([part[name] for part in arrays])
             for name in arrays[0]
             if name not in ("shape", "body_offsets", "head_offsets")
+            and all(name in part for part in arrays)
         }
         for name in ("body_offsets", "head_offsets"):
             sizes = np.concatenate([np.diff(part[name]) for part in arrays])
@@ -240,6 +255,7 @@ class RuleSet:
             int(self.coverage[t]),
             float(self.gain[t]),
             self.digits[body],
+            None if self.body_coverage is None else self.body_coverage[body],
         )
 
     def take(self, rules: Sequence[int] | NDArray[Any]) -> RuleSet:
@@ -323,7 +339,7 @@ class RuleSet:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give all that the rules are, as named arrays."""
-        return {
+        arrays = {
             "shape": np.array([self.n_features, self.n_channels, self.n_train], dtype=np.int64),
             "body_offsets": self.body_offsets,
             "feature": self.feature,
@@ -336,6 +352,9 @@ class RuleSet:
             "coverage": self.coverage,
             "gain": self.gain,
         }
+        if self.body_coverage is not None:
+            arrays["body_coverage"] = self.body_coverage
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RuleSet:
@@ -350,7 +369,10 @@ class RuleSet:
         if shape.size != 3 or not all(1 <= size < 2**31 for size in shape.tolist()):
             raise ValueError("Expected three positive sizes.")
         n_features, n_channels, n_train = shape.tolist()
-        found = {name: _ARRAYS.read(arrays, name) for name in _ARRAYS.arrays if name != "shape"}
+        names = [name for name in _ARRAYS.arrays if name not in ("shape", "body_coverage")]
+        if "body_coverage" in arrays:
+            names.append("body_coverage")
+        found = {name: _ARRAYS.read(arrays, name) for name in names}
         rules = cls(n_features=n_features, n_channels=n_channels, n_train=n_train, **found)
         rules._check()
         return rules
@@ -376,6 +398,18 @@ class RuleSet:
         if np.any((codes != np.floor(codes)) | (codes < 0) | (codes >= bounds)):
             raise ValueError("Expected categories that the features have.")
 
+    def _check_body_coverage(self) -> None:
+        counts = self.body_coverage
+        if counts is None:
+            return
+        if counts.size != self.feature.size:
+            raise ValueError("Expected the training rows that satisfy each condition.")
+        starts = self.body_offsets[:-1][np.diff(self.body_offsets) > 0]
+        before = np.concatenate([[self.n_train], counts[:-1]])[: counts.size]
+        before[starts] = self.n_train
+        if np.any((counts < 1) | (counts > before)):
+            raise ValueError("Expected every condition to leave some of the rows before it.")
+
     def _check(self) -> None:
         n_rules = self.n_rules
         expect_offsets(self.body_offsets, n_rules, self.feature.size, "body_offsets", least=0)
@@ -396,8 +430,18 @@ class RuleSet:
             raise ValueError(f"Expected digits from 1 to {MOST_DIGITS}.")
         if not np.isfinite(self.gain).all():
             raise ValueError("Expected finite gains.")
+        self._check_body_coverage()
         if self.coverage.min() < 0 or self.coverage.max() > self.n_train:
             raise ValueError(f"Expected coverages from 0 to {self.n_train} training rows.")
+
+
+def count_body_rows(rules: RuleSet, columns: _core.RuleColumns) -> RuleSet:
+    """Count the training rows that satisfy the first conditions of every body."""
+    counts = np.empty(rules.feature.size, np.int64)
+    _core.count_prefixes(
+        columns, rules.body_offsets, rules.feature, rules.operator, rules.value, counts
+    )
+    return replace(rules, body_coverage=counts)
 
 
 def finish_rules(
