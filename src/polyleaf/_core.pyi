@@ -693,6 +693,14 @@ def count_threshold_digits(
     most: int,
     digits: Vector[np.uint8],
 ) -> None: ...
+def count_prefixes(
+    columns: RuleColumns,
+    body_offsets: Vector[np.int64],
+    feature: Vector[np.int32],
+    op: Vector[np.uint8],
+    value: Vector[np.float64],
+    counts: Vector[np.int64],
+) -> None: ...
 def rule_coverage(
     body_offsets: Vector[np.int64],
     feature: Vector[np.int32],

@@ -62,6 +62,7 @@ REGRESSORS = {
     "round robin": polyleaf.BoostingRegressor(
         n_estimators=6, projection="round_robin", early_stopping=False, random_state=0
     ),
+    "rules": polyleaf.RuleRegressor(n_rules=20, random_state=0),
     "monotone": polyleaf.BoostingRegressor(
         n_estimators=4, monotonic_cst={"a": 1}, early_stopping=False, random_state=0
     ),
@@ -79,7 +80,7 @@ def test_values_equal_their_definition(name, frame, numbers):
     np.testing.assert_allclose(shap_values(model, frame).values[:3], expected, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize("name", ["shallow tree", "deep tree", "forest", "relabel"])
+@pytest.mark.parametrize("name", ["shallow tree", "deep tree", "forest", "relabel", "rules"])
 def test_interventional_values_equal_their_definition(name, frame, numbers):
     model = REGRESSORS[name].fit(frame, numbers)
     few, background = frame[:2], frame[50:57]
@@ -106,8 +107,9 @@ def test_values_of_numbers_add_up_to_the_prediction(name, frame, numbers):
             polyleaf.BoostingClassifier(n_estimators=5, early_stopping=False, random_state=0),
             "decision_function",
         ),
+        (polyleaf.RuleClassifier(n_rules=30, random_state=0), "decision_function"),
     ],
-    ids=["tree", "forest", "boosting"],
+    ids=["tree", "forest", "boosting", "rules"],
 )
 def test_values_of_labels_add_up_to_probabilities_or_scores(model, method, frame, labels):
     for Y in (labels, sparse.csr_array(labels)):
@@ -245,7 +247,7 @@ def test_top_outputs_are_those_with_the_highest_predictions(n_few, frame, labels
 
 
 def test_a_saved_model_is_explained_alike(frame, numbers, tmp_path):
-    for name in ("forest", "relabel"):
+    for name in ("forest", "relabel", "rules"):
         model = REGRESSORS[name].fit(frame, numbers)
         polyleaf.save(model, tmp_path / "model.polyleaf")
         again = polyleaf.load(tmp_path / "model.polyleaf")

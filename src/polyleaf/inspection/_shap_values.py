@@ -114,9 +114,7 @@ class ShapValues:
             If shap is not installed.
         """
         if self.values.ndim == 2:
-            raise ValueError(
-                "shap explains rows, but these are means of rows: leave out reduce."
-            )
+            raise ValueError("shap explains rows, but these are means of rows: leave out reduce.")
         shap = require("shap", "ShapValues.to_shap")
         n_rows = self.values.shape[0]
         base = np.broadcast_to(self.base_values, (n_rows, self.values.shape[2]))

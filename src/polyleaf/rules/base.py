@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.model import RuleSet
 from polyleaf.rules.pruning import check_pruning, greedy_subset
 from polyleaf.rules.reader import RuleReader, rule_table
+
+if TYPE_CHECKING:
+    from polyleaf.trees.additive import AdditiveTrees
 
 
 class RuleEstimator(Estimator):
@@ -133,6 +136,13 @@ class RuleEstimator(Estimator):
         gains = np.bincount(rules.feature, weights=shares, minlength=rules.n_features)
         total = gains.sum()
         return np.asarray(gains / total if total > 0 else gains, dtype=np.float64)
+
+    def _additive(self) -> AdditiveTrees:
+        """Give the rules as a sum of trees, for `polyleaf.inspection.shap_values`."""
+        from polyleaf.rules.additive import rules_as_trees
+
+        check_is_fitted(self)
+        return rules_as_trees(self._rules, self._features.n_categories)
 
     def explain(self, X: Any) -> Any:
         """List the rules that cover each row, and what each adds to each output.

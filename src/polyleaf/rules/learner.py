@@ -98,7 +98,7 @@ class RuleLearner:
         held_out: NDArray[np.bool_] | None = None,
         n_threads: int = 1,
     ) -> None:
-        self._columns = _core.RuleColumns(binned)
+        self.columns = _core.RuleColumns(binned)
         self._loss, self._settings = loss, settings
         self._params = settings.core_params(n_threads)
         self._targets = targets
@@ -244,7 +244,7 @@ class RuleLearner:
         """Learn several rules in the core; the same ones as `_next_rule` would."""
         known, settings = self._statistics, self._settings
         return _core.learn_rules(
-            self._columns,
+            self.columns,
             self._signs,
             self.scores,
             known.values,
@@ -261,7 +261,7 @@ class RuleLearner:
         self._params.seed = seed
         known = self._statistics
         induced = _core.induce_rule(
-            self._columns, known.values, known.n_channels, known.coupling, counts, self._params
+            self.columns, known.values, known.n_channels, known.coupling, counts, self._params
         )
         n_conditions = induced.n_conditions
         feature = np.empty(n_conditions, np.int32)

@@ -339,7 +339,7 @@ class RuleSet:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Give all that the rules are, as named arrays."""
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "shape": np.array([self.n_features, self.n_channels, self.n_train], dtype=np.int64),
             "body_offsets": self.body_offsets,
             "feature": self.feature,

@@ -13,7 +13,7 @@ from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.running import current_steps, progress_bar
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.learner import RuleLearner, RuleSettings
-from polyleaf.rules.model import RuleSet, finish_rules
+from polyleaf.rules.model import RuleSet, count_body_rows, finish_rules
 from polyleaf.rules.statistics import separate_weights
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def train_rules(
         learner = _learner(estimator, data, loss, values, settings, held_out)
         is_watched = bool(verbose or current_steps())
         rules = learner.learn(data.encoded.shape[1], rng, advance, is_watched)
-    return finish_rules(rules, data.features, values, size), np.array(learner.losses)
+    rules = finish_rules(rules, data.features, values, size)
+    return count_body_rows(rules, learner.columns), np.array(learner.losses)
 
 
 def train_few_rules(
