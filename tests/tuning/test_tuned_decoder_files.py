@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import polyleaf
-from polyleaf.cli._models import write_predictions
+from polyleaf.cli._models import predictions
 from polyleaf.datasets import make_multilabel
 from polyleaf.decoding import DECODERS, TopK
 from polyleaf.files.storage import ModelFileError, read_model, write_model
@@ -60,10 +60,9 @@ def test_parameters_and_results_are_kept(tmp_path):
 def test_the_command_line_takes_a_tuned_decoder(tmp_path):
     saved(tmp_path / "model.polyleaf")
     fitted = polyleaf.load(tmp_path / "model.polyleaf")
-    write_predictions(tmp_path / "out.csv", fitted, X[:3], proba=True)
-    lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert lines[0] == "y0,y1,y2,y3"
-    assert len(lines) == 4
+    names, rows = predictions(fitted, X[:3], proba=True)
+    assert names == ["y0", "y1", "y2", "y3"]
+    assert rows.shape == (3, 4)
 
 
 def test_sparse_labels_are_kept_sparse(tmp_path):

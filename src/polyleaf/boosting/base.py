@@ -44,7 +44,7 @@ from polyleaf.boosting.validation import (
     set_aside,
 )
 from polyleaf.boosting.weak_models import ModelBooster
-from polyleaf.estimator.running import current_steps, progress_bar
+from polyleaf.estimator.running import progress_bar
 from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import TreeSettings, tree_settings
 from polyleaf.trees.moments import channel_moments
@@ -269,8 +269,8 @@ class Boosting(TreeModel):
             n_old, model, per_stage = 0, None, None
         else:
             n_old, model, per_stage = old.n_rounds, old.model, old.trees_per_stage
-        bar: Any = nullcontext()
-        if self.verbose or current_steps():
+        bar: Any = nullcontext()  # a loop without one does not stop after every round
+        if self.verbose or getattr(self, "_skl_callbacks", None):
             bar = progress_bar(type(self).__name__, n_rounds - n_old, self.verbose)
         with bar as loop.advance:
             return loop.run(n_rounds, model, per_stage)

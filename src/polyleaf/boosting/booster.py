@@ -188,7 +188,7 @@ class Booster:
         units: Units,
         shard: Shard | None = None,
     ) -> None:
-        self.shard = Shard.alone(data.n_rows) if shard is None else shard
+        self.shard = Shard(np.arange(data.n_rows)) if shard is None else shard
         self.is_fixed = _sums_in_fixed_point(data, settings.tree, self.shard)
         self.data, self.settings, self.n_threads, self.units = data, settings, n_threads, units
         self.entropy = [int(number) for number in entropy]
@@ -304,7 +304,7 @@ class Booster:
             feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        return GrownRound(structure, move, channel, gains, grown.leaf_samples)
+        return GrownRound(structure, move, channel, gains, np.diff(grown.leaf_offsets).astype(np.int32))
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)

@@ -154,7 +154,8 @@ class FactoredBooster(Booster):
         self._add(numbers, shrunk, along=along, square=square)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
         move = TreeMove(values[:, None], shrunk)
-        return GrownRound(grown.structure, move, -1, gains, grown.leaf_samples)
+        samples = np.diff(grown.leaf_offsets).astype(np.int32)
+        return GrownRound(grown.structure, move, -1, gains, samples)
 
     def _project(self, view: View) -> NDArray[np.float64]:
         """Residuals seen through a view of one component, of shape (n_rows,)."""

@@ -126,11 +126,13 @@ def progress_bar(description: str, total: int, verbose: int) -> Iterator[Callabl
     """
     tell = current_steps() if total else None
     with _shown_bar(description, total, verbose) as show:
+        if tell is None:
+            yield show
+            return
 
         def advance(n_steps: int = 1, **fields: float) -> None:
             show(n_steps, **fields)
-            if tell is not None:
-                tell(n_steps)
+            tell(n_steps)
 
         yield advance
 

@@ -71,6 +71,7 @@ def tree_settings(
     projection : Projection or None
     """
     n_rows, n_features = shape
+    sums = _checked_sums(estimator)
     return TreeSettings(
         max_depth=estimator.max_depth,
         max_leaf_nodes=estimator.max_leaf_nodes,
@@ -83,7 +84,7 @@ def tree_settings(
         exact=estimator.max_bins is None,
         projection=projection,
         normalize_outputs=bool(getattr(estimator, "normalize_outputs", False)),
-        sums=_checked_sums(estimator),
+        sums=sums,
     )
 
 
@@ -214,11 +215,6 @@ class GrownSplits:
             gains.astype(np.float64),
             grown.work,
         )
-
-    @property
-    def leaf_samples(self) -> NDArray[np.int32]:
-        """Training rows of every leaf, of shape (n_leaves,)."""
-        return np.diff(self.leaf_offsets).astype(np.int32)
 
     @property
     def feature_shares(self) -> NDArray[np.float64]:
