@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/fixed_kernels.hpp"
 #include "kernels/explain_kernels.hpp"
+#include "kernels/fixed_kernels.hpp"
 #include "kernels/kernel_blocks.hpp"
 #include "kernels/list_kernels.hpp"
 #include "kernels/row_kernels.hpp"

@@ -26,7 +26,8 @@ void part_rows(const PartTask& task) {
             left += task.left[i] * N;
             right += (1 - task.left[i]) * N;
         }
-        std::memcpy(left, task.spill, (right - task.spill) * sizeof(float));
+        const std::size_t n_spilt = right - task.spill;
+        if (n_spilt > 0) std::memcpy(left, task.spill, n_spilt * sizeof(float));
     }
 }
 
