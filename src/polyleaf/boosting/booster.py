@@ -304,7 +304,8 @@ class Booster:
             feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        return GrownRound(structure, move, channel, gains, np.diff(grown.leaf_offsets).astype(np.int32))
+        samples = np.diff(grown.leaf_offsets).astype(np.int32)
+        return GrownRound(structure, move, channel, gains, samples)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)
