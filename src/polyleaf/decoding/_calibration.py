@@ -9,6 +9,7 @@ fits a monotone step function per label, and the sigmoid where there are too few
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,11 +27,11 @@ from polyleaf.decoding._inputs import (
     read_numbers,
     read_probabilities,
 )
+from polyleaf.decoding._isotonic import fit_isotonic
+from polyleaf.decoding._label_entries import Entries, entries_by_label
+from polyleaf.decoding._sigmoids import fit_sigmoids
 
-_PENALTY = 2.0  # in units of rows of full information
-_MOST_STEPS = 50
 _POOLED_ENTRIES = 500_000
-_BLOCK_ENTRIES = 1 << 22
 
 
 class LabelCalibrator(BaseEstimator):
@@ -99,20 +100,16 @@ class LabelCalibrator(BaseEstimator):
             raise ValueError(
                 f"probabilities must have the shape of Y, {present.shape}; got {given.shape}."
             )
-        n_rows, n_labels = present.shape
+        n_labels = present.shape[1]
         center = self._fit_pooled(given, present, observed)
         self.slopes_, self.intercepts_ = np.empty(n_labels), np.empty(n_labels)
         self.isotonic_: dict[int, IsotonicRegression] = {}
-        step = max(1, _BLOCK_ENTRIES // n_rows)
-        for start in range(0, n_labels, step):
-            span = slice(start, start + step)
-            block = _columns(given, span)
-            truth = _columns(present, span).astype(np.float64)
-            counts = _counted(given, observed, span, block.shape)
-            slopes, intercepts = _fit_sigmoids(self._features(block), truth, counts, center)
-            self.slopes_[span], self.intercepts_[span] = slopes, intercepts
+        for span, entries in entries_by_label(given, present, observed):
             if self.method == "isotonic":
-                self._fit_isotonic(start, block, truth, counts)
+                fitted = fit_isotonic(entries, self._are_frequent(entries))
+                self.isotonic_.update((span.start + j, step) for j, step in fitted.items())
+            entries = replace(entries, inputs=self._features(entries.inputs))
+            self.slopes_[span], self.intercepts_[span] = fit_sigmoids(entries, center)
         return self
 
     def transform(self, probabilities: Any) -> Any:
@@ -137,7 +134,7 @@ class LabelCalibrator(BaseEstimator):
         if not isinstance(given, sparse.csr_array):
             calibrated = expit(self._features(given) * self.slopes_ + self.intercepts_)
             for j, isotonic in self.isotonic_.items():
-                calibrated[:, j] = isotonic.predict(given[:, j])
+                calibrated[:, j] = _steps(isotonic, given[:, j])
             return calibrated
         columns = given.indices
         data = np.asarray(given.data)
@@ -147,7 +144,7 @@ class LabelCalibrator(BaseEstimator):
         for j, isotonic in self.isotonic_.items():
             entries = order[bounds[j] : bounds[j + 1]]
             if entries.size:
-                values[entries] = isotonic.predict(data[entries])
+                values[entries] = _steps(isotonic, data[entries])
         return sparse.csr_array((values, columns, given.indptr), shape=given.shape)
 
     def _check_params(self) -> None:
@@ -172,114 +169,29 @@ class LabelCalibrator(BaseEstimator):
         n_rows, n_labels = given.shape
         step = max(1, (n_rows * n_labels) // _POOLED_ENTRIES)
         rows = slice(None, None, step)
-        block = _dense(given[rows])
-        counts = np.ones(block.shape) if observed is None else observed[rows].astype(np.float64)
+        block, truth = _dense(given[rows]), np.asarray(_dense(present[rows]), dtype=np.bool_)
+        counted = np.ones(block.shape, np.bool_) if observed is None else observed[rows]
         if is_sparse(given):
-            counts = counts * (block != 0)
-        truth = _dense(present[rows]).astype(np.float64)
-        slopes, intercepts = _fit_sigmoids(
-            self._features(block).reshape(-1, 1),
-            truth.reshape(-1, 1),
-            counts.reshape(-1, 1),
-            (1.0, 0.0),
-        )
+            counted = counted & (block != 0)
+        inputs = self._features(block[counted])
+        positives = truth[counted].astype(np.float64)
+        offsets = np.array([0, inputs.size])
+        entries = Entries(inputs, np.ones(inputs.size), positives, offsets)
+        slopes, intercepts = fit_sigmoids(entries, (1.0, 0.0))
         return float(slopes[0]), float(intercepts[0])
 
-    def _fit_isotonic(self, start: int, block: Floats, truth: Floats, counts: Floats) -> None:
-        for j in range(block.shape[1]):
-            known = counts[:, j] > 0
-            n_positives = truth[known, j].sum()
-            if min(n_positives, known.sum() - n_positives) >= self.min_positives:
-                isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-                self.isotonic_[start + j] = isotonic.fit(block[known, j], truth[known, j])
-
-
-def _fit_sigmoids(
-    features: Floats, truth: Floats, counts: Floats, center: tuple[float, float]
-) -> tuple[Floats, Floats]:
-    """Fit all columns at once by Newton's method with halved steps; no slope is below 0.
-
-    Parameters
-    ----------
-    features, truth, counts : ndarray of shape (n, m)
-        x, y and the weight of each entry.
-    center : tuple of float
-        The slope and intercept that the penalty draws to.
-
-    Returns
-    -------
-    slopes, intercepts : ndarray of shape (m,)
-    """
-    a = np.full(features.shape[1], center[0])
-    b = np.full(features.shape[1], center[1])
-    loss = _penalised_loss(features, truth, counts, a, b, center)
-    for _ in range(_MOST_STEPS):
-        p = expit(features * a + b)
-        residual = counts * (p - truth)
-        curvature = counts * p * (1.0 - p)
-        grad_a = (residual * features).sum(axis=0) + _PENALTY * (a - center[0])
-        grad_b = residual.sum(axis=0) + _PENALTY * (b - center[1])
-        h_aa = (curvature * features**2).sum(axis=0) + _PENALTY
-        h_ab = (curvature * features).sum(axis=0)
-        h_bb = curvature.sum(axis=0) + _PENALTY
-        determinant = h_aa * h_bb - h_ab**2
-        step_a = (h_bb * grad_a - h_ab * grad_b) / determinant
-        step_b = (h_aa * grad_b - h_ab * grad_a) / determinant
-        scale = np.ones_like(a)
-        for _ in range(30):
-            trial = _penalised_loss(
-                features, truth, counts, a - scale * step_a, b - scale * step_b, center
-            )
-            worse = trial > loss
-            if not worse.any():
-                break
-            scale[worse] /= 2.0
-        accepted = np.where(trial <= loss, scale, 0.0)
-        a, b = a - accepted * step_a, b - accepted * step_b
-        gain = loss - np.minimum(trial, loss)
-        loss = np.minimum(trial, loss)
-        if (gain <= 1e-9 * (1.0 + loss)).all():
-            break
-    is_inverted = a < 0.0
-    level = _fit_levels(truth[:, is_inverted], counts[:, is_inverted], center[1])
-    a[is_inverted], b[is_inverted] = 0.0, level
-    return a, b
-
-
-def _fit_levels(truth: Floats, counts: Floats, center: float) -> Floats:
-    """Fit the intercept of each column without a slope, by halving an interval."""
-    n_rows, n_positives = counts.sum(axis=0), (counts * truth).sum(axis=0)
-    low, high = center - n_rows / _PENALTY, center + n_rows / _PENALTY
-    for _ in range(80):
-        middle = (low + high) / 2.0
-        is_above = n_rows * expit(middle) - n_positives + _PENALTY * (middle - center) > 0.0
-        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
-    return np.asarray((low + high) / 2.0)
-
-
-def _penalised_loss(
-    features: Floats,
-    truth: Floats,
-    counts: Floats,
-    a: Floats,
-    b: Floats,
-    center: tuple[float, float],
-) -> Floats:
-    z = features * a + b
-    losses = np.logaddexp(0.0, z) - truth * z
-    penalty = (a - center[0]) ** 2 + (b - center[1]) ** 2
-    return np.asarray((counts * losses).sum(axis=0) + 0.5 * _PENALTY * penalty)
-
-
-def _columns(matrix: Any, span: slice) -> Any:
-    return _dense(matrix[:, span])
-
-
-def _counted(given: Any, observed: Any, span: slice, shape: tuple[int, int]) -> Floats:
-    """Weigh entries: 0 where not observed, and where a sparse matrix stores nothing."""
-    counts = np.ones(shape) if observed is None else observed[:, span].astype(np.float64)
-    return counts * (_columns(given, span) != 0) if is_sparse(given) else counts
+    def _are_frequent(self, entries: Entries) -> Any:
+        """Whether labels have enough positive and enough negative rows for a step function."""
+        sums = [np.append(0.0, np.cumsum(v)) for v in (entries.counts, entries.positives)]
+        n_rows, n_positives = (v[entries.offsets[1:]] - v[entries.offsets[:-1]] for v in sums)
+        fewest = np.minimum(n_positives, n_rows - n_positives)
+        return (fewest >= self.min_positives) & (n_rows > 0)
 
 
 def _dense(matrix: Any) -> Any:
     return matrix.toarray() if is_sparse(matrix) else matrix
+
+
+def _steps(isotonic: IsotonicRegression, inputs: Floats) -> Floats:
+    """Predict as `isotonic` does, which looks at its arguments for longer than it computes."""
+    return np.asarray(np.interp(inputs, isotonic.X_thresholds_, isotonic.y_thresholds_))
