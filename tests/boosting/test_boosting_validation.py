@@ -343,3 +343,10 @@ def test_curves_of_a_list_are_kept_in_files_and_by_warm_starts(tmp_path):
 def test_an_eval_set_that_is_no_pair_or_list_of_pairs_is_refused(wrong):
     with pytest.raises(ValueError, match=r"eval_set must .* pair \(X, y\)"):
         regressor().fit(X, Y, eval_set=wrong)
+
+
+def test_a_metric_of_another_task_is_refused_with_those_of_this_one():
+    with pytest.raises(ValueError, match="y is multilabel") as refused:
+        classifier(eval_metric="rmse").fit(X, LABELS, eval_set=(X, LABELS))
+    names = [name for name, metric in METRICS.items() if metric.task == "multilabel"]
+    assert all(repr(name) in str(refused.value) for name in names)

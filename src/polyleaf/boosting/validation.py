@@ -257,9 +257,9 @@ def score_function(
     if known.task != kind:
         names = sorted(name for name, other in METRICS.items() if other.task == kind)
         raise ValueError(
-            f"eval_metric={known.name!r} is for {known.task} problems; y is {kind}. Use "
-            f"{' or '.join(map(repr, names[:3] or ['accuracy', 'neg_log_loss']))}, the name of "
-            "another scorer of scikit-learn, or a callable."
+            f"eval_metric={known.name!r} is for {known.task} problems; y is {kind}. Use one of "
+            f"{', '.join(map(repr, names or ['accuracy', 'neg_log_loss']))}, the name of a "
+            "scorer of scikit-learn, or a callable."
         )
     score = _metric_function(estimator, reader, held_out, training, known)
     return lambda raw: float(score(raw))
