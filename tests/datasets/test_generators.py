@@ -84,13 +84,17 @@ def test_sparse_output_is_never_dense():
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (make_correlated_targets, {"n_samples": 0}, "n_samples must be 1 or more; got 0"),
-        (make_correlated_targets, {"rank": 0}, "rank must be 1 or more"),
+        (
+            make_correlated_targets,
+            {"n_samples": 0},
+            "must be an integer, 1 or more; got 0",
+        ),
+        (make_correlated_targets, {"rank": 0}, "rank must be an integer, 1 or more"),
         (make_correlated_targets, {"noise": -1}, "noise must be 0 or more"),
         (make_correlated_targets, {"n_informative": 21}, "n_informative must be from 1"),
-        (make_multilabel, {"n_labels": 0}, "n_labels must be 1 or more"),
+        (make_multilabel, {"n_labels": 0}, "n_labels must be an integer, 1 or more"),
         (make_multilabel, {"cardinality": 11}, "cardinality must be from 0 to n_labels=10"),
-        (make_multilabel, {"skew": -1}, "noise and skew must be 0 or more"),
+        (make_multilabel, {"skew": -1}, "skew must be 0 or more"),
     ],
 )
 def test_wrong_parameter_says_what_is_allowed(make, options, message):

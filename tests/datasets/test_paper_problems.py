@@ -135,14 +135,17 @@ def test_same_seed_gives_the_same_data(make):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_friedman1_targets(0), "n_samples must be 1 or more; got 0"),
-        (lambda: make_friedman1_targets(n_noise_targets=-1), "n_noise_targets must be 0 or more"),
+        (lambda: make_friedman1_targets(0), "n_samples must be an integer, 1 or more; got 0"),
+        (
+            lambda: make_friedman1_targets(n_noise_targets=-1),
+            "must be an integer, 0 or more",
+        ),
         (lambda: make_friedman1_targets(structure="x"), "'chain', 'group' or 'ind'; got 'x'"),
         (lambda: make_linear_labels(noise=0.6), "noise must be from 0 to 0.5"),
         (lambda: make_linear_labels(dependence="x"), "dependence must be"),
         (lambda: make_circle_labels(density=1), "density must be from 0.5 to below 1"),
         (lambda: make_circle_labels(union_share=0.6), "union_share must be from 0 to 0.5"),
-        (lambda: make_extreme_labels(n_labels=0), "n_labels must be 1 or more"),
+        (lambda: make_extreme_labels(n_labels=0), "n_labels must be an integer, 1 or more"),
         (lambda: make_extreme_labels(cardinality=0.5), "cardinality must be from 1"),
         (lambda: make_extreme_labels(exponent=-1), "exponent must be 0 or more"),
     ],

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.matrices import is_sparse, read_sparse
+from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class NumberedNames(Sequence[str]):
 
     def __init__(self, prefix: str, n_names: int) -> None:
         self._prefix = prefix
-        self._numbers = range(n_names)
+        self._numbers = range(expect_count("n_names", n_names, least=0))
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -210,8 +211,9 @@ class Dataset:
         >>> data.sample(3).X.ravel()
         array([2., 3., 5.])
         """
-        if isinstance(n_rows, bool) or not isinstance(n_rows, (int, np.integer)) or n_rows < 1:
-            raise ValueError(f"The number of rows must be 1 or more; got {n_rows!r}.")
+        expect_count("n_rows", n_rows)
+        if random_state is not None:
+            expect_count("random_state", random_state, least=0)
         if n_rows >= self.n_samples:
             return self
         drawn = np.random.default_rng(random_state).permutation(self.n_samples)[:n_rows]
@@ -277,7 +279,7 @@ def concatenate(datasets: Sequence[Dataset], *, name: str | None = None) -> Data
     >>> concatenate([part, part], name="all")
     Dataset('all': n=8, p=2, d=1; X dense, Y dense; nothing missing)
     """
-    datasets = list(datasets)
+    datasets = [] if hasattr(datasets, "tocsr") else list(datasets)
     if not datasets or not all(isinstance(part, Dataset) for part in datasets):
         found = ", ".join(type(part).__name__ for part in datasets[:3])
         raise ValueError(f"datasets must hold at least one Dataset; got {found or 'none'}.")

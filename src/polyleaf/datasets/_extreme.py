@@ -5,13 +5,13 @@ The work and memory follow the number of stored entries, never rows times labels
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
+
+from polyleaf.checks.numbers import expect_count, expect_number
 
 _N_RELATED = 8  # labels that tend to come with a label
 _N_WORDS = 10  # features that tell a label
@@ -63,14 +63,10 @@ def make_extreme_labels(
         ("n_features", n_features),
         ("n_labels", n_labels),
     ):
-        if not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"{name} must be an integer, 1 or more; got {count!r:.80}.")
-    if not 1 <= cardinality <= n_labels:
-        raise ValueError(
-            f"cardinality must be from 1 to n_labels={n_labels}; got {cardinality!r}."
-        )
-    if not 0 <= exponent < np.inf:
-        raise ValueError(f"exponent must be 0 or more, and finite; got {exponent!r}.")
+        expect_count(name, count)
+    told = f"from 1 to n_labels={n_labels}"
+    expect_number("cardinality", cardinality, 1.0, n_labels, told)
+    expect_number("exponent", exponent, 0.0, np.inf, "0 or more, and finite", below=True)
     rng = check_random_state(random_state)
     Y = _label_rows(n_samples, n_labels, cardinality, exponent, rng)
     return _feature_rows(Y, n_features, rng), Y

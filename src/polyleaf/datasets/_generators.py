@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from polyleaf.checks.memory import check_memory
+from polyleaf.checks.numbers import expect_count, expect_number
+
 _TERMS_PER_KIND = 3
 _LABEL_BLOCK = 256  # labels whose scores are held at a time
 
@@ -55,9 +58,10 @@ def make_correlated_targets(
     >>> X.shape, Y.shape
     ((100, 5), (100, 8))
     """
-    _check_sizes(n_samples=n_samples, n_features=n_features, n_targets=n_targets, rank=rank)
-    if not noise >= 0:
-        raise ValueError(f"noise must be 0 or more; got {noise!r}.")
+    for name, size in {"n_features": n_features, "n_targets": n_targets}.items():
+        expect_count(name, size)
+    check_sizes(n_samples, n_features + n_targets, rank=rank)
+    expect_number("noise", noise, 0.0, np.inf, "0 or more")
     rng = check_random_state(random_state)
     X = rng.uniform(-1.0, 1.0, size=(n_samples, n_features))
     factors = _hidden_factors(X[:, : _count_informative(n_informative, n_features)], rank, rng)
@@ -117,13 +121,13 @@ def make_multilabel(
     >>> Y.shape, round(Y.sum() / 100)
     ((100, 400), 3)
     """
-    _check_sizes(n_samples=n_samples, n_features=n_features, n_labels=n_labels, rank=rank)
-    if not 0 <= cardinality <= n_labels:
-        raise ValueError(
-            f"cardinality must be from 0 to n_labels={n_labels}; got {cardinality!r}."
-        )
-    if not (noise >= 0 and skew >= 0):
-        raise ValueError(f"noise and skew must be 0 or more; got {noise!r} and {skew!r}.")
+    for name, size in {"n_features": n_features, "n_labels": n_labels}.items():
+        expect_count(name, size)
+    check_sizes(n_samples, n_features + n_labels, rank=rank)
+    told = f"from 0 to n_labels={n_labels}"
+    expect_number("cardinality", cardinality, 0.0, n_labels, told)
+    expect_number("noise", noise, 0.0, np.inf, "0 or more")
+    expect_number("skew", skew, 0.0, np.inf, "0 or more")
     rng = check_random_state(random_state)
     X = rng.uniform(-1.0, 1.0, size=(n_samples, n_features))
     factors = _hidden_factors(X[:, : _count_informative(n_informative, n_features)], rank, rng)
@@ -147,16 +151,18 @@ def _highest(scores: NDArray[np.float64], counts: NDArray[np.int64]) -> sparse.c
     return sparse.csr_array((ones, (rows, columns)), shape=scores.shape)
 
 
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be 1 or more; got {size!r}.")
+def check_sizes(n_samples: int, n_columns: int, **sizes: int) -> None:
+    """Refuse sizes that are no counts, or of more numbers than there is memory for."""
+    for name, size in {"n_samples": n_samples, **sizes}.items():
+        expect_count(name, size)
+    advice = "Make fewer rows or columns."
+    check_memory(8 * int(n_samples) * int(n_columns), "The data take", advice)
 
 
 def _count_informative(n_informative: int | None, n_features: int) -> int:
     if n_informative is None:
         return min(10, n_features)
-    if not 1 <= n_informative <= n_features:
+    if expect_count("n_informative", n_informative) > n_features:
         raise ValueError(
             f"n_informative must be from 1 to n_features={n_features}; got {n_informative!r}."
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+
+from polyleaf.checks.numbers import described, expect_count, expect_number
+from polyleaf.datasets._generators import check_sizes
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
@@ -62,11 +64,13 @@ def make_friedman1_targets(
     >>> X.shape, Y.shape
     ((100, 80), (100, 32))
     """
-    _check_counts(n_samples=n_samples, n_targets=n_targets)
-    if n_noise_targets < 0:
-        raise ValueError(f"n_noise_targets must be 0 or more; got {n_noise_targets!r}.")
-    if structure not in ("chain", "group", "ind"):
-        raise ValueError(f"structure must be 'chain', 'group' or 'ind'; got {structure!r}.")
+    expect_count("n_targets", n_targets)
+    expect_count("n_noise_targets", n_noise_targets, least=0)
+    check_sizes(n_samples, 6 * n_targets + n_noise_targets)
+    if not isinstance(structure, str) or structure not in ("chain", "group", "ind"):
+        raise ValueError(
+            f"structure must be 'chain', 'group' or 'ind'; got {described(structure)}."
+        )
     rng = check_random_state(random_state)
     X = rng.normal(size=(n_samples, 5 * n_targets if structure == "ind" else 5))
     noise = rng.normal(size=(n_samples, n_targets))
@@ -126,14 +130,18 @@ def make_linear_labels(
     >>> X.shape, Y.shape
     ((1000, 2), (1000, 6))
     """
-    _check_counts(n_samples=n_samples, n_labels=n_labels)
-    if not 0 <= noise <= 0.5:
-        raise ValueError(f"noise must be from 0 to 0.5; got {noise!r}.")
-    if not (isinstance(angle, Real) and 0 <= angle <= 2 * np.pi):
-        raise ValueError(f"angle must be from 0 to 2 pi; got {angle!r:.80}.")
-    if dependence not in ("independent", "marginal", "conditional"):
+    expect_count("n_labels", n_labels)
+    check_sizes(n_samples, 3 * n_labels)
+    expect_number("noise", noise, 0.0, 0.5, "from 0 to 0.5")
+    expect_number("angle", angle, 0.0, 2 * np.pi, "from 0 to 2 pi")
+    if not isinstance(dependence, str) or dependence not in (
+        "independent",
+        "marginal",
+        "conditional",
+    ):
         raise ValueError(
-            f"dependence must be 'independent', 'marginal' or 'conditional'; got {dependence!r}."
+            "dependence must be 'independent', 'marginal' or 'conditional'; got "
+            f"{described(dependence)}."
         )
     rng = check_random_state(random_state)
     if dependence == "independent":
@@ -192,11 +200,10 @@ def make_circle_labels(
     >>> bool((Y[:, 1] >= Y[:, 0]).all())
     True
     """
-    _check_counts(n_samples=n_samples, n_labels=n_labels)
-    if not 0.5 <= density < 1:
-        raise ValueError(f"density must be from 0.5 to below 1; got {density!r}.")
-    if not 0.0 <= union_share <= 0.5:
-        raise ValueError(f"union_share must be from 0 to 0.5; got {union_share!r}.")
+    expect_count("n_labels", n_labels)
+    check_sizes(n_samples, 3 + n_labels)
+    expect_number("density", density, 0.5, 1.0, "from 0.5 to below 1", below=True)
+    expect_number("union_share", union_share, 0.0, 0.5, "from 0 to 0.5")
     rng = check_random_state(random_state)
     points = _disc(n_samples, rng)
     scores = points @ _normals(rng.uniform(0.0, 2.0 * np.pi, size=n_labels)).T
@@ -235,9 +242,3 @@ def _disc(n_samples: int, rng: RandomState) -> Floats:
 
 def _normals(angles: Floats) -> Floats:
     return np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"{name} must be an integer, 1 or more; got {count!r:.80}.")

@@ -1,0 +1,57 @@
+"""Single numbers that users give: refused by their type before anything is computed with them.
+
+Whatever is no number may be a matrix with broken indices, which crashes the interpreter as soon as
+it is compared or printed.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+
+def expect_count(name: str, value: Any, least: int = 1) -> int:
+    """Give a whole number, or raise a ValueError.
+
+    Examples
+    --------
+    >>> expect_count("n_rows", 3)
+    3
+    >>> expect_count("n_rows", [3])
+    Traceback (most recent call last):
+        ...
+    ValueError: n_rows must be an integer, 1 or more; got a list.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer, {least} or more; got {described(value)}.")
+    if value < least:
+        raise ValueError(f"{name} must be an integer, {least} or more; got {value!r}.")
+    return int(value)
+
+
+def expect_number(
+    name: str, value: Any, low: float, high: float, what: str, *, below: bool = False
+) -> float:
+    """Give a number in [low, high], or below `high`, or raise a ValueError that says `what`.
+
+    Examples
+    --------
+    >>> expect_number("noise", 0.7, 0.0, 0.5, "from 0 to 0.5")
+    Traceback (most recent call last):
+        ...
+    ValueError: noise must be from 0 to 0.5; got 0.7.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ValueError(f"{name} must be {what}; got {described(value)}.")
+    number = float(value)
+    if not (low <= number < high if below else low <= number <= high):
+        raise ValueError(f"{name} must be {what}; got {value!r}.")
+    return number
+
+
+def described(value: Any) -> str:
+    """Tell what was given, without looking into it."""
+    if value is None or isinstance(value, str | bool | int | float | complex):
+        return repr(value)[:80]
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
