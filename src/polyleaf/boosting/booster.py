@@ -21,7 +21,7 @@ from polyleaf.boosting.leaves import LeafFitter, TreeMove, gradient_channels, mi
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import BoostingState, LeafRows, make_state
 from polyleaf.boosting.units import Units, check_size
-from polyleaf.data.binned import MANY_ROWS
+from polyleaf.data.dense_binning import MANY_ROWS
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
 from polyleaf.trees.channels import Channels, Scaling

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.data.binned import MISSING_U8, MISSING_U32, NUMERIC, BinnedFeatures, bin_dense
+from polyleaf.data.binned import MISSING_U8, MISSING_U32, NUMERIC, BinnedFeatures
+from polyleaf.data.dense_binning import bin_dense
 from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.sparse_binning import bin_sparse
 
