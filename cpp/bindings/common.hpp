@@ -86,6 +86,7 @@ void bind_leaves(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_predictor(nb::module_& module);
 void bind_explain(nb::module_& module);
+void bind_dependence(nb::module_& module);
 void bind_binning(nb::module_& module);
 void bind_rows(nb::module_& module);
 void bind_leaf_rows(nb::module_& module);

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
     polyleaf::bindings::bind_plan(module);
     polyleaf::bindings::bind_predictor(module);
     polyleaf::bindings::bind_explain(module);
+    polyleaf::bindings::bind_dependence(module);
     polyleaf::bindings::bind_binning(module);
     polyleaf::bindings::bind_rows(module);
     polyleaf::bindings::bind_leaf_rows(module);

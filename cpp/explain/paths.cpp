@@ -30,18 +30,21 @@ void add_leaf(PathTree& tree, int32_t leaf, int32_t n_distinct) {
 
 }  // namespace
 
+SplitTree::SplitTree(const TreeArrays& arrays, int64_t tree) {
+    const int64_t begin = arrays.tree_offsets[tree];
+    n_nodes = arrays.tree_offsets[tree + 1] - begin;
+    feature = arrays.feature + begin;
+    threshold = arrays.threshold + begin;
+    right = arrays.right + begin;
+    missing_left = arrays.missing_left + begin;
+    category_offset = arrays.category_offset + begin;
+    category_words = arrays.category_words;
+    n_categories = arrays.n_categories;
+}
+
 PathTree make_path_tree(const TreeArrays& arrays, const double* node_rows, int64_t number) {
-    const int64_t begin = arrays.tree_offsets[number];
-    PathTree tree;
-    tree.n_nodes = arrays.tree_offsets[number + 1] - begin;
-    tree.feature = arrays.feature + begin;
-    tree.threshold = arrays.threshold + begin;
-    tree.right = arrays.right + begin;
-    tree.missing_left = arrays.missing_left + begin;
-    tree.category_offset = arrays.category_offset + begin;
-    tree.category_words = arrays.category_words;
-    tree.n_categories = arrays.n_categories;
-    node_rows += begin;
+    PathTree tree(arrays, number);
+    node_rows += arrays.tree_offsets[number];
 
     tree.parent.assign(tree.n_nodes, -1);
     tree.depth.assign(tree.n_nodes, 0);

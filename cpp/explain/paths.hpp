@@ -9,9 +9,9 @@
 
 namespace polyleaf {
 
-// One tree, nodes in preorder. An edge is named after the node that it leads to.
-struct PathTree {
-    int64_t n_nodes = 0, n_leaves = 0;
+// The splits of one tree, nodes in preorder.
+struct SplitTree {
+    int64_t n_nodes = 0;
     const int32_t* feature = nullptr;          // (n_nodes,) -1: a leaf
     const double* threshold = nullptr;         // (n_nodes,)
     const int32_t* right = nullptr;            // (n_nodes,)
@@ -20,6 +20,24 @@ struct PathTree {
     const uint32_t* category_words = nullptr;
     const int32_t* n_categories = nullptr;  // (n_features,)
 
+    SplitTree() = default;
+    // arrays: checked by a Predictor.
+    SplitTree(const TreeArrays& arrays, int64_t tree);
+
+    bool goes_left(int64_t node, double value) const {
+        if (value != value) return missing_left[node];
+        if (category_offset[node] < 0) return value <= threshold[node];
+        if (!(value >= 0.0 && value < n_categories[feature[node]])) return missing_left[node];
+        const uint32_t code = static_cast<uint32_t>(value);
+        return category_words[category_offset[node] + (code >> 5)] >> (code & 31) & 1;
+    }
+};
+
+// What is known of all paths of a tree. An edge is named after the node that it leads to.
+struct PathTree : SplitTree {
+    using SplitTree::SplitTree;
+
+    int64_t n_leaves = 0;
     std::vector<int32_t> parent;    // (n_nodes,) -1: the root
     std::vector<int32_t> depth;     // (n_nodes,) number of edges above
     std::vector<int32_t> previous;  // (n_nodes,) depth of the edge above on the same feature, or 0
@@ -35,13 +53,6 @@ struct PathTree {
     int32_t most_features = 0;           // on one path
     int32_t most_depth = 0;
 
-    bool goes_left(int64_t node, double value) const {
-        if (value != value) return missing_left[node];
-        if (category_offset[node] < 0) return value <= threshold[node];
-        if (!(value >= 0.0 && value < n_categories[feature[node]])) return missing_left[node];
-        const uint32_t code = static_cast<uint32_t>(value);
-        return category_words[category_offset[node] + (code >> 5)] >> (code & 31) & 1;
-    }
     int64_t n_features_of(int64_t leaf) const {
         return path_offsets[leaf + 1] - path_offsets[leaf];
     }

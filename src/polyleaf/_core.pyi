@@ -340,6 +340,83 @@ class ShapTrees:
         n_threads: int,
     ) -> None: ...
 
+class DependenceTrees:
+    def __init__(
+        self,
+        n_categories: Vector[np.int32],
+        tree_offsets: Vector[np.int64],
+        feature: Vector[np.int32],
+        threshold: Vector[np.float64],
+        right: Vector[np.int32],
+        missing_left: Vector[np.uint8],
+        category_offset: Vector[np.int64],
+        category_words: Vector[np.uint32],
+    ) -> None: ...
+    @overload
+    def count_rows(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        first: int,
+        last: int,
+        columns: Matrix[np.float32],
+        weights: Vector[np.float64] | None,
+        leaf_weights: Vector[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def count_rows(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        first: int,
+        last: int,
+        columns: Matrix[np.float64],
+        weights: Vector[np.float64] | None,
+        leaf_weights: Vector[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add_rows(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        first: int,
+        last: int,
+        X: Matrix[np.float32],
+        values: Matrix[np.float64],
+        differences: Cube[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add_rows(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        first: int,
+        last: int,
+        X: Matrix[np.float64],
+        values: Matrix[np.float64],
+        differences: Cube[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    def add_leaves(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        first: int,
+        last: int,
+        leaf_weights: Vector[np.float64],
+        values: Matrix[np.float64],
+        differences: Matrix[np.float64],
+        n_threads: int,
+    ) -> None: ...
+
 def count_entries(indices: Vector[np.int32], counts: Vector[np.int64]) -> None: ...
 @overload
 def is_canonical(indptr: Vector[np.int32], indices: Vector[np.int32], n_columns: int) -> bool: ...

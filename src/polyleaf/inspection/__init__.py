@@ -2,6 +2,8 @@
 
 from polyleaf.graphs.plots import plot_consensus_graph
 from polyleaf.graphs.reading import ConsensusEdges, consensus_edges, score_variance
+from polyleaf.inspection._dependence import Dependence, partial_dependence
+from polyleaf.inspection._effects import accumulated_local_effects
 from polyleaf.inspection._explain import explain_rows, explanation_text
 from polyleaf.inspection._importances import (
     ImportanceTable,
@@ -10,6 +12,7 @@ from polyleaf.inspection._importances import (
 )
 from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
+from polyleaf.inspection._plot_dependence import plot_dependence
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.rules.code import rules_to_python, rules_to_sql
@@ -20,13 +23,17 @@ from polyleaf.trees.text import tree_text
 
 __all__ = [
     "ConsensusEdges",
+    "Dependence",
     "ImportanceTable",
     "ShapValues",
+    "accumulated_local_effects",
     "consensus_edges",
     "explain_rows",
     "explanation_text",
     "output_importances",
+    "partial_dependence",
     "plot_consensus_graph",
+    "plot_dependence",
     "plot_learning_curve",
     "plot_output_importances",
     "plot_output_map",

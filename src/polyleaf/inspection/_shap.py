@@ -20,9 +20,8 @@ from polyleaf.inspection._channels import NamedChannels
 from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 
-#: Floats of contributions and of leaf values that are held at a time.
+#: Floats of contributions that are held at a time.
 _BLOCK_FLOATS = 2**24
-_VALUE_FLOATS = 2**23
 
 
 def shap_values(
@@ -207,7 +206,7 @@ class _Explainer:
         trees = self._trees
         base: NDArray[np.float64] = choice(trees.base[None, :])[0]
         if self._background is not None:
-            for first, last, values in self._tree_blocks(choice, np.float64):
+            for first, last, values in trees.value_blocks(choice):
                 nodes = trees.leaves_of(self._background, first, last, self._n_threads)
                 counts = np.bincount(nodes.ravel(), minlength=len(values))
                 base = base + counts @ values / self._background.shape[0]
@@ -216,7 +215,7 @@ class _Explainer:
         sizes = np.diff(trees.tree_leaves)
         totals = np.add.reduceat(trees.leaf_rows, trees.tree_leaves[:-1])
         shares = trees.leaf_rows / np.repeat(totals, sizes)
-        for first, last, values in self._tree_blocks(choice, np.float64):
+        for first, last, values in trees.value_blocks(choice):
             base = base + shares[trees.tree_leaves[first] : trees.tree_leaves[last]] @ values
         return base
 
@@ -253,12 +252,7 @@ class _Explainer:
         found = np.zeros((n_rows, self._n_features, n_top), np.float32)
         best = np.empty((n_rows, n_top), np.int32)
         for rows, block in self._row_blocks(encoded, self._n_features * n_top + len(names)):
-            scores = np.zeros((block.shape[0], len(names)))
-            scores += choice(self._trees.base[None, :])
-            for first, last, values in self._tree_blocks(choice, np.float64):
-                leaves = self._trees.leaves_of(block, first, last, self._n_threads)
-                for t in range(last - first):
-                    scores += values[leaves[:, t]]
+            scores = self._trees.predict(block, choice, self._n_threads)
             order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), axis=1, kind="stable")
             best[rows] = order[:, :n_top]
             self._add(block, choice, found[rows], chosen=best[rows])
@@ -280,7 +274,7 @@ class _Explainer:
         pairs: NDArray[np.int32] | None = None,
     ) -> None:
         background = self._dense_background(block.dtype)
-        for first, last, values in self._tree_blocks(choice, np.float64):
+        for first, last, values in self._trees.value_blocks(choice):
             values = self._centred(values, first, last)
             self._trees.shap_trees.add(
                 X=block,
@@ -324,20 +318,6 @@ class _Explainer:
             block: Any = encoded[rows]
             dense = block.toarray() if hasattr(block, "toarray") else block
             yield rows, np.ascontiguousarray(dense)
-
-    def _tree_blocks(
-        self, choice: ChannelChoice, dtype: Any
-    ) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        """Cut the trees into blocks whose leaf values fit in memory, with these values."""
-        trees = self._trees
-        limit = max(1, _VALUE_FLOATS // choice.n_columns)
-        first = 0
-        while first < trees.n_trees:
-            last = int(np.searchsorted(trees.tree_leaves, trees.tree_leaves[first] + limit)) - 1
-            last = min(max(last, first + 1), trees.n_trees)
-            values = trees.tree_values(first, last, choice)
-            yield first, last, np.ascontiguousarray(values, dtype=dtype)
-            first = last
 
 
 def threads(n_jobs: int) -> int:

@@ -6,7 +6,7 @@ units; they differ in where the values of leaves come from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,9 @@ from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.trees.structure import TreeStructure, apply_trees
+
+#: Floats of leaf values that are held at a time.
+_VALUE_FLOATS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +112,37 @@ class AdditiveTrees:
         rows: NDArray[np.float64] = up_to[last] - up_to[first]
         return rows
 
+    def value_blocks(
+        self, choice: ChannelChoice
+    ) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+        """Cut the trees into blocks whose leaf values fit in memory.
+
+        Yields
+        ------
+        first, last : int
+            The trees [first, last).
+        values : ndarray of shape (n_leaves, n_columns), float64
+            Those of their leaves.
+        """
+        limit = max(1, _VALUE_FLOATS // choice.n_columns)
+        first = 0
+        while first < self.n_trees:
+            last = int(np.searchsorted(self.tree_leaves, self.tree_leaves[first] + limit)) - 1
+            last = min(max(last, first + 1), self.n_trees)
+            values = self.tree_values(first, last, choice)
+            yield first, last, np.ascontiguousarray(values, dtype=np.float64)
+            first = last
+
+    def predict(self, X: Any, choice: ChannelChoice, n_threads: int) -> NDArray[np.float64]:
+        """Predict the chosen channels of encoded rows, of shape (n, n_columns)."""
+        scores = np.zeros((X.shape[0], choice.n_columns))
+        scores += choice(self.base[None, :])
+        for first, last, values in self.value_blocks(choice):
+            leaves = self.leaves_of(X, first, last, n_threads)
+            for t in range(last - first):
+                scores += values[leaves[:, t]]
+        return scores
+
     def leaves_of(self, X: Any, first: int, last: int, n_threads: int) -> NDArray[np.int64]:
         """Find the leaves of rows in trees [first, last), counted from the first of them."""
         nodes = apply_trees(self.structure, X, n_threads)[:, first:last]
@@ -130,4 +164,19 @@ class AdditiveTrees:
             category_offset=structure.category_offset,
             category_words=structure.category_words,
             node_rows=self.node_rows(),
+        )
+
+    @cached_property
+    def dependence_trees(self) -> _core.DependenceTrees:
+        """The trees as the core sends grids of values down."""
+        structure = self.structure
+        return _core.DependenceTrees(
+            n_categories=structure.n_categories,
+            tree_offsets=structure.tree_offsets,
+            feature=structure.feature,
+            threshold=structure.threshold,
+            right=structure.right,
+            missing_left=structure.missing_left,
+            category_offset=structure.category_offset,
+            category_words=structure.category_words,
         )
