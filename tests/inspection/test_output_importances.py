@@ -96,5 +96,7 @@ def test_importances_of_rules_are_the_variances_of_what_they_add():
 
 
 def test_models_without_importances_per_output_are_refused():
-    with pytest.raises(TypeError, match="tree, forest or rule learner of polyleaf; got object"):
+    with pytest.raises(
+        TypeError, match="tree, forest, boosted or rule model of polyleaf; got object"
+    ):
         output_importances(object())

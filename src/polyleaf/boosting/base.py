@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from polyleaf.boosting.checks import (
 )
 from polyleaf.boosting.factored import FactoredBooster
 from polyleaf.boosting.fitted import FittedBoosting, RawReader
+from polyleaf.boosting.members import boosted_importances, boosted_member
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.parameters import BOOSTING_PARAMETERS
 from polyleaf.boosting.rounds import (
@@ -47,6 +49,7 @@ from polyleaf.boosting.weak_models import ModelBooster
 from polyleaf.estimator.running import progress_bar
 from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import TreeSettings, tree_settings
+from polyleaf.trees.members import Members
 from polyleaf.trees.moments import channel_moments
 from polyleaf.trees.structure import apply_trees
 from polyleaf.trees.tree_model import TreeModel
@@ -379,6 +382,47 @@ class Boosting(TreeModel):
         gains = self._trees().feature_gains
         total = gains.sum()
         return gains / total if total > 0 else gains.copy()
+
+    @property
+    def output_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature for each output, of shape (n_outputs_, p).
+
+        What each feature's splits take off the variance, over the training rows, of what the
+        trees add to an output. A row adds up to 1, or to 0 if no tree moves that output.
+        """
+        return boosted_importances(self._known_rows("importances"), self._fitted.channel_offsets())
+
+    @property
+    def estimators_(self) -> Members:
+        """The trees in their order, each as a `TreeRegressor` of what it adds to the scores.
+
+        Its outputs are the channels: targets, labels, or every class of a class output. A round
+        has several trees where outputs or classes are boosted one at a time.
+        """
+        trees = self._known_rows("trees to read")
+        return Members(trees.n_trees, partial(boosted_member, self, trees))
+
+    @property
+    def tree_outputs_(self) -> NDArray[np.bool_]:
+        """Which outputs each tree adds to, of shape (n_trees, n_outputs_).
+
+        All of them, unless outputs are boosted one at a time.
+        """
+        trees, offsets = self._additive(), self._fitted.channel_offsets()
+        if trees.tree_channels is None:
+            return np.ones((trees.n_trees, offsets.size - 1), dtype=np.bool_)
+        owner = np.searchsorted(offsets, trees.tree_channels, side="right") - 1
+        return np.asarray(owner[:, None] == np.arange(offsets.size - 1))
+
+    def _known_rows(self, what: str) -> AdditiveTrees:
+        """Give the trees, if they know how many training rows reached their leaves."""
+        trees = self._additive()
+        if trees.leaf_rows is None:
+            raise AttributeError(
+                "This model does not know how many training rows reached its leaves, as those of "
+                f"older files do not; fit it again for {what}."
+            )
+        return trees
 
     @property
     def output_map_(self) -> NDArray[np.float64]:

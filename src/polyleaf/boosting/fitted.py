@@ -131,12 +131,17 @@ class FittedBoosting:
         """Number of rounds that are kept."""
         return self.model.n_trees // self.trees_per_stage
 
-    def output_map(self) -> NDArray[np.float64]:
-        """Cosines between what is added to the outputs, of shape (n_outputs, n_outputs)."""
+    def channel_offsets(self) -> NDArray[Any]:
+        """First channel of every output, and the number of all; of shape (n_outputs + 1,)."""
         n_outputs, n_channels = self.targets.n_outputs, self.model.n_channels
         offsets: NDArray[Any] = self.targets.channel_offsets
         if offsets[-1] != n_channels:  # several quantiles per output
             offsets = np.arange(n_outputs + 1) * (n_channels // n_outputs)
+        return offsets
+
+    def output_map(self) -> NDArray[np.float64]:
+        """Cosines between what is added to the outputs, of shape (n_outputs, n_outputs)."""
+        offsets = self.channel_offsets()
         if self.moves is not None:
             return output_cosines(self.moves, offsets)
         assert isinstance(self.model, BoostedTrees)

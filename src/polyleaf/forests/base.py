@@ -16,11 +16,11 @@ from polyleaf.data import TrainingData
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.forests.described_tree import described_tree
 from polyleaf.forests.fitted import FittedForest
-from polyleaf.forests.members import Members
 from polyleaf.forests.model import Forest
 from polyleaf.forests.row_weights import channel_row_weights, row_weights
 from polyleaf.forests.training import forest_settings, train_forest
 from polyleaf.trees.additive import AdditiveTrees
+from polyleaf.trees.members import Members
 from polyleaf.trees.parameters import TREE_PARAMETERS
 from polyleaf.trees.single_tree import FittedTree, SingleTree
 from polyleaf.trees.tree_model import TreeModel

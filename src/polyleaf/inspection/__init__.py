@@ -12,6 +12,7 @@ from polyleaf.inspection._importances import (
 )
 from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
+from polyleaf.inspection._permutation import PermutationImportances, permutation_importances
 from polyleaf.inspection._plot_dependence import plot_dependence
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
@@ -25,6 +26,7 @@ __all__ = [
     "ConsensusEdges",
     "Dependence",
     "ImportanceTable",
+    "PermutationImportances",
     "ShapValues",
     "accumulated_local_effects",
     "consensus_edges",
@@ -32,6 +34,7 @@ __all__ = [
     "explanation_text",
     "output_importances",
     "partial_dependence",
+    "permutation_importances",
     "plot_consensus_graph",
     "plot_dependence",
     "plot_learning_curve",

@@ -101,7 +101,7 @@ class NamedChannels:
         n_channels = len(self.names)
         if outputs is None:
             channels = np.arange(n_channels)
-            choice = ChannelChoice.of([[c] for c in range(n_channels)], n_channels)
+            choice = ChannelChoice.all_of(n_channels)
             return choice, list(self.names), channels
         groups: list[list[int]] = []
         names: list[str] = []

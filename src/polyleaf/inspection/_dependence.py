@@ -6,8 +6,9 @@ Rows go down each tree once for the whole grid, to both sides of splits on the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from polyleaf.estimator.wording import feature_names_of
 from polyleaf.inspection._channels import NamedChannels
 from polyleaf.inspection._grid import Grid, chosen_features, make_grid
 from polyleaf.inspection._shap import threads
+from polyleaf.losses import Loss
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 
@@ -97,7 +99,8 @@ def partial_dependence(
         The mean over the rows, a curve for every row (ICE), or both.
     response : {"auto", "probability", "score"}, default="auto"
         Of classifiers: probabilities, or the raw scores of boosting and rules, in the units of
-        `shap_values`. "auto" takes probabilities where the model has them.
+        `shap_values`. "auto" takes probabilities where the model has them, and what `predict`
+        gives of regressors; with a loss of counts "score" is the logarithm of that.
     grid_resolution : int, default=100
         Number of values of a numeric feature with at least as many; others take all of theirs. A
         categorical feature takes all its categories.
@@ -201,18 +204,14 @@ class Responses:
         self._n_threads = model._n_threads() if n_jobs is None else threads(n_jobs)
         channels = NamedChannels.of(model, self._trees.n_channels)
         self._choice, self.names, _ = channels.choose(outputs)
-        # Trees and forests add up probabilities; boosting and rules add up scores.
-        adds_scores = is_classifier(model) and isinstance(model, Boosting | RuleEstimator)
         if response == "probability" and not is_classifier(model):
-            raise ValueError(f"{type(model).__name__} predicts numbers, which have no probability.")
-        is_wanted = response == "probability" or (
-            response == "auto" and hasattr(model, "predict_proba")
-        )
-        self._probabilities = model._probabilities if adds_scores and is_wanted else None
+            raise ValueError(
+                f"{type(model).__name__} predicts numbers, which have no probability."
+            )
+        self._link = None if response == "score" else _link_of(model, response)
         self._added = self._choice
-        if self._probabilities is not None:
-            n_channels = self._trees.n_channels
-            self._added = ChannelChoice.of([[c] for c in range(n_channels)], n_channels)
+        if self._link is not None:
+            self._added = ChannelChoice.all_of(self._trees.n_channels)
 
     @property
     def n_columns(self) -> int:
@@ -221,10 +220,10 @@ class Responses:
 
     def _finished(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn what was added up, of shape (..., n_added), into what was asked for."""
-        if self._probabilities is None:
+        if self._link is None:
             return scores
         flat = scores.reshape(-1, scores.shape[-1]).astype(np.float32)
-        found = self._choice(np.asarray(self._probabilities(flat), dtype=np.float64))
+        found = self._choice(np.asarray(self._link(flat), dtype=np.float64))
         return found.reshape(*scores.shape[:-1], -1)
 
     def predict(self, encoded: Any) -> NDArray[np.float64]:
@@ -237,7 +236,7 @@ class Responses:
         """Average over the rows, of shape (k, *grid.shape)."""
         n_rows = encoded.shape[0]
         total = n_rows if weights is None else weights.sum()
-        if self._probabilities is not None:
+        if self._link is not None:
             sums = np.zeros((int(np.prod(grid.shape)), self.n_columns))
             for rows, block in self.individual(encoded, grid):
                 sums += block.sum(0) if weights is None else np.tensordot(weights[rows], block, 1)
@@ -269,9 +268,7 @@ class Responses:
         summed = _summed(differences.reshape(*grid.shape, -1), len(grid.shape)) / total
         return np.moveaxis(summed + self._choice(self._trees.base[None, :]), -1, 0)
 
-    def individual(
-        self, encoded: Any, grid: Grid
-    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def individual(self, encoded: Any, grid: Grid) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Give the curves of some rows at a time, of shape (n_rows, n_cells, k)."""
         n_cells, n_added = int(np.prod(grid.shape)), self._added.n_columns
         step = min(_BLOCK_ROWS, max(1, _BLOCK_FLOATS // (n_cells * n_added)))
@@ -291,6 +288,22 @@ class Responses:
             shaped = differences.reshape(block.shape[0], *grid.shape, -1)
             summed = _summed(shaped, len(grid.shape), first_axis=1)
             yield rows, self._finished(summed.reshape(differences.shape) + base)
+
+
+def _link_of(model: Any, response: str) -> Callable[[NDArray[np.float32]], Any] | None:
+    """Give what turns sums over trees into predictions; None if they are the same."""
+    if isinstance(model, Boosting) and not is_classifier(model):
+        loss = model._fitted.reader.loss
+        if type(loss).predictions is Loss.predictions:
+            return None
+        return partial(loss.predictions, channel_offsets=model._targets.channel_offsets)
+    # Trees and forests add up probabilities; boosting and rules add up scores.
+    if not is_classifier(model) or not isinstance(model, Boosting | RuleEstimator):
+        return None
+    if response == "auto" and not hasattr(model, "predict_proba"):
+        return None
+    link: Callable[[NDArray[np.float32]], Any] = model._probabilities
+    return link
 
 
 def _summed(

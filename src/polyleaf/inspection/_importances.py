@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.boosting.base import Boosting
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.forests.base import ForestEstimator
@@ -62,13 +63,14 @@ def output_importances(
     """Tabulate the importance of each feature for each output.
 
     The importance is the part that the feature's splits take off the output's sum of squared
-    deviations, as a share of what all splits take off. Of rules it is the variance of what they
+    deviations, as a share of what all splits take off. Of boosted trees it is the same for the
+    deviations of what the trees add to the output; of rules the variance of what they
     add to the output, divided evenly among their conditions. A row adds up to 1, or to 0 if
     nothing tells anything about the output.
 
     Parameters
     ----------
-    model : tree, forest or rule learner
+    model : tree, forest, boosted trees or rules
         Fitted.
     feature_names, output_names : sequence of str, optional
         Names to use instead of those the model knows.
@@ -115,7 +117,7 @@ def plot_output_importances(
 
     Parameters
     ----------
-    model : tree, forest or rule learner
+    model : tree, forest, boosted trees or rules
         Fitted.
     max_features : int, default=20
         Most features to show, the most important ones; a last column has the sums of the rest,
@@ -258,9 +260,9 @@ def _write_numbers(ax: Axes, numbers: NDArray[np.float64], y: float, largest: fl
 
 def _check_model(model: Any) -> None:
     """Raise a TypeError or NotFittedError unless the model knows importances per output."""
-    if not isinstance(model, SingleTree | ForestEstimator | RuleEstimator):
+    if not isinstance(model, SingleTree | ForestEstimator | Boosting | RuleEstimator):
         raise TypeError(
-            "model must be a fitted tree, forest or rule learner of polyleaf; got "
+            "model must be a fitted tree, forest, boosted or rule model of polyleaf; got "
             f"{type(model).__name__}."
         )
     check_is_fitted(model)

@@ -43,6 +43,11 @@ class ChannelChoice:
         shape = (n_channels, len(groups))
         return cls(sparse.csc_array((ones, (rows, columns)), shape=shape))
 
+    @classmethod
+    def all_of(cls, n_channels: int) -> ChannelChoice:
+        """Choose every channel."""
+        return cls.of([[c] for c in range(n_channels)], n_channels)
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""
@@ -142,6 +147,39 @@ class AdditiveTrees:
             for t in range(last - first):
                 scores += values[leaves[:, t]]
         return scores
+
+    def feature_gains(self, choice: ChannelChoice) -> NDArray[np.float64]:
+        """Sum what the splits on each feature take off the variance of what the trees add.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_features)
+            Squared deviations over the training rows.
+        """
+        structure, rows = self.structure, self.node_rows()
+        inner, left, right = structure.children()
+        first_leaf, last_leaf = structure.leaf_ranges
+        gains = np.zeros((structure.n_features, choice.n_columns))
+        for first, last, values in self.value_blocks(choice):
+            leaves = slice(int(self.tree_leaves[first]), int(self.tree_leaves[last]))
+            leaf_rows = rows[structure.is_leaf][leaves]
+            sums = np.zeros((values.shape[0] + 1, values.shape[1]))
+            np.cumsum(values * leaf_rows[:, None], axis=0, out=sums[1:])
+            nodes = slice(*np.searchsorted(inner, structure.tree_offsets[[first, last]]))
+
+            def mean(side: NDArray[np.int64], sums: Any = sums, start: int = leaves.start) -> Any:
+                of_nodes = sums[last_leaf[side] - start] - sums[first_leaf[side] - start]
+                return of_nodes / np.maximum(rows[side], 1e-300)[:, None]
+
+            at, a, b = inner[nodes], left[nodes], right[nodes]
+            shares = rows[a] * rows[b] / np.maximum(rows[at], 1e-300)
+            taken = shares[:, None] * (mean(a) - mean(b)) ** 2
+            splits = (structure.feature[at], np.arange(at.size))
+            by_feature = sparse.csr_array(
+                (np.ones(at.size), splits), shape=(structure.n_features, at.size)
+            )
+            gains += by_feature @ taken
+        return gains.T
 
     def leaves_of(self, X: Any, first: int, last: int, n_threads: int) -> NDArray[np.int64]:
         """Find the leaves of rows in trees [first, last), counted from the first of them."""

@@ -9,7 +9,7 @@ from polyleaf.trees.single_tree import SingleTree
 
 
 class Members(Sequence[SingleTree]):
-    """The trees of a forest, made when they are asked for.
+    """The trees of an ensemble, made when they are asked for.
 
     Parameters
     ----------
@@ -33,5 +33,5 @@ class Members(Sequence[SingleTree]):
         if isinstance(at, slice):
             return [self[t] for t in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
-            raise IndexError(f"The forest has {len(self)} trees; got {at}.")
+            raise IndexError(f"The ensemble has {len(self)} trees; got {at}.")
         return self._make(at % len(self))
