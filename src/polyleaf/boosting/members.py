@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.data import TargetSchema
+from polyleaf.estimator.wording import channel_names_of
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.estimators import TreeRegressor
 from polyleaf.trees.leaves import DenseLeaves
@@ -27,10 +28,8 @@ def boosted_member(model: Any, trees: AdditiveTrees, t: int) -> TreeRegressor:
         Its trees, with the training rows of their leaves.
     t : int
     """
-    from polyleaf.inspection._channels import NamedChannels
-
     assert trees.leaf_rows is not None
-    names = NamedChannels.of(model, trees.n_channels).names
+    names = channel_names_of(model, trees.n_channels)
     values = trees.tree_values(t, t + 1, ChannelChoice.all_of(trees.n_channels))
     rows = trees.leaf_rows[trees.tree_leaves[t] : trees.tree_leaves[t + 1]]
     tree = Trees(

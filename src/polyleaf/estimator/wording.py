@@ -63,6 +63,23 @@ def output_names_of(model: Any, names: Sequence[str] | None = None) -> list[str]
     return _check_names(names, int(model.n_outputs_), "output_names")
 
 
+def channel_names_of(model: Any, n_channels: int) -> list[str]:
+    """Give the names of the channels: outputs, with the class or the quantile if several."""
+    schema, outputs = model._targets, output_names_of(model)
+    if n_channels != schema.n_channels:  # several quantiles per output
+        per_output = n_channels // schema.n_outputs
+        return [f"{output}[{i}]" for output in outputs for i in range(per_output)]
+    if schema.kind == "multiclass":
+        return [str(value) for value in schema.classes[0]]
+    if schema.kind == "multiclass-multioutput":
+        return [
+            f"{output}={value}"
+            for output, classes in zip(outputs, schema.classes)
+            for value in classes
+        ]
+    return outputs
+
+
 def _check_names(names: Sequence[str], n_expected: int, what: str) -> list[str]:
     if is_sparse(names) or not isinstance(names, Iterable):
         raise TypeError(f"{what} must be a list of names; got {type(names).__name__}.")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.estimator.wording import output_names_of
+from polyleaf.estimator.wording import channel_names_of, output_names_of
 from polyleaf.trees.additive import ChannelChoice
 
 
@@ -38,19 +38,8 @@ class NamedChannels:
         outputs = output_names_of(model)
         offsets: NDArray[Any] = schema.channel_offsets
         if n_channels != schema.n_channels:  # several quantiles per output
-            per_output = n_channels // schema.n_outputs
-            offsets = np.arange(schema.n_outputs + 1) * per_output
-            names = [f"{output}[{i}]" for output in outputs for i in range(per_output)]
-        elif schema.kind == "multiclass":
-            names = [str(value) for value in schema.classes[0]]
-        elif schema.kind == "multiclass-multioutput":
-            names = [
-                f"{output}={value}"
-                for output, classes in zip(outputs, schema.classes)
-                for value in classes
-            ]
-        else:
-            names = outputs
+            offsets = np.arange(schema.n_outputs + 1) * (n_channels // schema.n_outputs)
+        names = channel_names_of(model, n_channels)
         return cls(names, outputs, offsets)
 
     def channels_of(self, output: Any) -> list[int]:

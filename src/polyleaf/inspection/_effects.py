@@ -133,7 +133,7 @@ def _one(
     )
     effects = np.concatenate([np.zeros((1, changes.shape[1])), np.cumsum(changes, axis=0)])
     middles = (effects[:-1] + effects[1:]) / 2
-    return effects - counts @ middles / counts.sum()
+    return np.asarray(effects - counts @ middles / counts.sum())
 
 
 def _two(

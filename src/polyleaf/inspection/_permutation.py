@@ -222,7 +222,8 @@ def _shuffler(X: Any) -> Callable[[int, NDArray[Any]], Any]:
 
         return shuffled_frame
     if sparse.issparse(X):
-        columns = sparse.csc_array(X)
+        matrix: Any = X
+        columns = sparse.csc_array(matrix)
 
         def shuffled_sparse(feature: int, order: NDArray[Any]) -> Any:
             parts = [columns[:, :feature], columns[:, [feature]].tocsr()[order]]

@@ -275,11 +275,11 @@ class _Explainer:
     ) -> None:
         background = self._dense_background(block.dtype)
         for first, last, values in self._trees.value_blocks(choice):
-            values = self._centred(values, first, last)
+            centred = self._centred(values, first, last)
             self._trees.shap_trees.add(
                 X=block,
                 background=background,
-                values=values,
+                values=centred,
                 chosen=chosen,
                 pairs=pairs,
                 first=first,
