@@ -9,8 +9,9 @@ import typer
 
 from polyleaf.cli._data import split_names
 from polyleaf.cli._models import features_for
-from polyleaf.cli._options import Exclude, Json, NTargets, Targets, Xml
+from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Targets, Xml
 from polyleaf.cli._output import console, show_json
+from polyleaf.datasets._files import MAX_BYTES
 from polyleaf.files.saving import load
 from polyleaf.inspection import explanation_text
 
@@ -30,13 +31,22 @@ def explain(
     n_targets: NTargets = None,
     xml: Xml = None,
     exclude: Exclude = None,
+    max_bytes: MaxBytes = MAX_BYTES,
     as_json: Json = False,
 ) -> None:
     """Tell why rows got their predictions: what each feature added to which output."""
     fitted = load(model)
     if not hasattr(fitted, "explain"):
         raise ValueError(f"A {type(fitted).__name__} does not explain rows.")
-    X = features_for(fitted, data, targets=targets, n_targets=n_targets, xml=xml, exclude=exclude)
+    X = features_for(
+        fitted,
+        data,
+        targets=targets,
+        n_targets=n_targets,
+        xml=xml,
+        exclude=exclude,
+        max_bytes=max_bytes,
+    )
     numbers = row or [0]
     n_rows = int(X.shape[0])
     for number in numbers:

@@ -50,8 +50,8 @@ def explain_rows(
     >>> found = TreeRegressor(random_state=0).fit(X, Y).explain(X[:1])
     >>> found.round(2)
        row output feature  value  contribution
-    0    0     pH    rain    320          0.70
-    1    0     pH   slope      1          0.10
+    0    0     pH    rain    320           0.7
+    1    0     pH   slope      1           0.1
     """
     for name, count in (("top_outputs", top_outputs), ("top_features", top_features)):
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
