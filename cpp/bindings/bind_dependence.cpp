@@ -127,9 +127,9 @@ void add_rows(const BoundDependenceTrees& self, const Vector<int32_t>& features,
 
 template <typename T>
 void def_rows(nb::class_<BoundDependenceTrees>& cls) {
-    cls.def("count_rows", &count_rows<T>, nb::arg("features"), nb::arg("offsets"),
-            nb::arg("grid"), nb::arg("first"), nb::arg("last"), nb::arg("columns"),
-            nb::arg("weights").none(), nb::arg("leaf_weights"), nb::arg("n_threads"),
+    cls.def("count_rows", &count_rows<T>, nb::arg("features"), nb::arg("offsets"), nb::arg("grid"),
+            nb::arg("first"), nb::arg("last"), nb::arg("columns"), nb::arg("weights").none(),
+            nb::arg("leaf_weights"), nb::arg("n_threads"),
             "Counts the rows that reach each leaf; see dependence.hpp.");
     cls.def("add_rows", &add_rows<T>, nb::arg("features"), nb::arg("offsets"), nb::arg("grid"),
             nb::arg("first"), nb::arg("last"), nb::arg("X"), nb::arg("values"),
@@ -142,17 +142,17 @@ void def_rows(nb::class_<BoundDependenceTrees>& cls) {
 void bind_dependence(nb::module_& module) {
     nb::class_<BoundDependenceTrees> cls(module, "DependenceTrees",
                                          "Trees on a grid of features; see dependence.hpp.");
-    cls.def(nb::new_([](Vector<int32_t> n_categories, Vector<int64_t> tree_offsets,
-                        Vector<int32_t> feature, Vector<double> threshold, Vector<int32_t> right,
-                        Vector<uint8_t> missing_left, Vector<int64_t> category_offset,
-                        Vector<uint32_t> category_words) {
-                return new BoundDependenceTrees({n_categories, tree_offsets, feature, threshold,
-                                                 right, missing_left, category_offset,
-                                                 category_words});
-            }),
-            nb::arg("n_categories"), nb::arg("tree_offsets"), nb::arg("feature"),
-            nb::arg("threshold"), nb::arg("right"), nb::arg("missing_left"),
-            nb::arg("category_offset"), nb::arg("category_words"));
+    cls.def(
+        nb::new_([](Vector<int32_t> n_categories, Vector<int64_t> tree_offsets,
+                    Vector<int32_t> feature, Vector<double> threshold, Vector<int32_t> right,
+                    Vector<uint8_t> missing_left, Vector<int64_t> category_offset,
+                    Vector<uint32_t> category_words) {
+            return new BoundDependenceTrees({n_categories, tree_offsets, feature, threshold, right,
+                                             missing_left, category_offset, category_words});
+        }),
+        nb::arg("n_categories"), nb::arg("tree_offsets"), nb::arg("feature"), nb::arg("threshold"),
+        nb::arg("right"), nb::arg("missing_left"), nb::arg("category_offset"),
+        nb::arg("category_words"));
     def_rows<float>(cls);
     def_rows<double>(cls);
     cls.def("add_leaves", &add_leaves, nb::arg("features"), nb::arg("offsets"), nb::arg("grid"),

@@ -157,8 +157,7 @@ class RowCounter {
         const int64_t n = step.end - step.begin;
         if (static_cast<int64_t>(rows.size()) < step.top + n + 1)
             rows.resize(2 * (step.top + n + 1));
-        const int64_t n_left =
-            part(node, rows.data() + step.begin, n, rows.data() + step.top);
+        const int64_t n_left = part(node, rows.data() + step.begin, n, rows.data() + step.top);
         const int64_t middle = step.top + n_left, end = step.top + n;
         stack_.push_back({tree_.right[node], middle, end, end});
         stack_.push_back({node + 1, step.top, middle, end});
@@ -284,19 +283,20 @@ void DependenceTrees::add_rows(const Task<T>& task, double* differences, ThreadT
                 }
                 const bool both = is_chosen(task.axes, feature);
                 const bool left =
-                    !both && tree.goes_left(
-                                 node, static_cast<double>(task.X[row * n_features_ + feature]));
+                    !both &&
+                    tree.goes_left(node, static_cast<double>(task.X[row * n_features_ + feature]));
                 if (both || !left) stack.push_back(tree.right[node]);
                 if (both || left) stack.push_back(node + 1);
             }
         };
-        team.parallel_for(
-            (task.n_rows + kRowsTogether - 1) / kRowsTogether, [&](int64_t block, int thread) {
-                team.interrupt().check();
-                const int64_t begin = block * kRowsTogether;
-                const int64_t end = std::min(task.n_rows, begin + kRowsTogether);
-                for (int64_t row = begin; row < end; ++row) add_row(row, stacks[thread]);
-            });
+        team.parallel_for((task.n_rows + kRowsTogether - 1) / kRowsTogether,
+                          [&](int64_t block, int thread) {
+                              team.interrupt().check();
+                              const int64_t begin = block * kRowsTogether;
+                              const int64_t end = std::min(task.n_rows, begin + kRowsTogether);
+                              for (int64_t row = begin; row < end; ++row)
+                                  add_row(row, stacks[thread]);
+                          });
     }
 }
 

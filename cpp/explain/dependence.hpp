@@ -36,10 +36,10 @@ class DependenceTrees {
 
     template <typename T>
     struct Task {
-        int64_t first = 0, last = 0;    // the trees
-        std::array<GridAxis, 2> axes;   // of two different features
-        const T* X = nullptr;           // IN encoded; see the methods for its layout
-        int64_t n_rows = 0;             // below 2^31
+        int64_t first = 0, last = 0;     // the trees
+        std::array<GridAxis, 2> axes;    // of two different features
+        const T* X = nullptr;            // IN encoded; see the methods for its layout
+        int64_t n_rows = 0;              // below 2^31
         const double* values = nullptr;  // IN (n_leaves(first, last), n_columns)
         int64_t n_columns = 0;
     };
