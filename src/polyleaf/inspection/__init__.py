@@ -2,6 +2,7 @@
 
 from polyleaf.graphs.plots import plot_consensus_graph
 from polyleaf.graphs.reading import ConsensusEdges, consensus_edges, score_variance
+from polyleaf.inspection._bridge import to_shap
 from polyleaf.inspection._dependence import Dependence, partial_dependence
 from polyleaf.inspection._effects import accumulated_local_effects
 from polyleaf.inspection._explain import explain_rows, explanation_text
@@ -14,6 +15,13 @@ from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
 from polyleaf.inspection._permutation import PermutationImportances, permutation_importances
 from polyleaf.inspection._plot_dependence import plot_dependence
+from polyleaf.inspection._plot_shap import (
+    plot_shap_dependence,
+    plot_shap_difference,
+    plot_shap_map,
+    plot_shap_swarm,
+    plot_shap_waterfall,
+)
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.rules.code import rules_to_python, rules_to_sql
@@ -41,6 +49,11 @@ __all__ = [
     "plot_output_importances",
     "plot_output_map",
     "plot_rules",
+    "plot_shap_dependence",
+    "plot_shap_difference",
+    "plot_shap_map",
+    "plot_shap_swarm",
+    "plot_shap_waterfall",
     "plot_tree",
     "rules_json",
     "rules_text",
@@ -49,5 +62,6 @@ __all__ = [
     "score_variance",
     "shap_interactions",
     "shap_values",
+    "to_shap",
     "tree_text",
 ]

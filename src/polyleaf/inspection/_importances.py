@@ -144,18 +144,31 @@ def plot_output_importances(
     >>> X, Y = make_correlated_targets(200, 5, 4, random_state=0)
     >>> ax = plot_output_importances(TreeRegressor(max_depth=4).fit(X, Y))
     """
-    plt = require("matplotlib.pyplot", "plots")
-    if max_features < 1:
-        raise ValueError(f"max_features must be 1 or more; got {max_features}.")
     _check_model(model)
     outputs, features = (
         output_names_of(model, output_names),
         feature_names_of(model, feature_names),
     )
-    table = _Table.of(model.output_importances_, outputs, features, max_features)
+    label = "share of the output's explained variance"
+    return draw_shares(model.output_importances_, outputs, features, max_features, label, ax)
+
+
+def draw_shares(
+    shares: NDArray[np.float64],
+    outputs: list[str],
+    features: list[str],
+    max_features: int,
+    label: str,
+    ax: Axes | None,
+) -> Axes:
+    """Draw shares of shape (n_outputs, n_features): a heat map with its legend."""
+    plt = require("matplotlib.pyplot", "plots")
+    if max_features < 1:
+        raise ValueError(f"max_features must be 1 or more; got {max_features}.")
+    table = _Table.of(shares, outputs, features, max_features)
     if ax is None:
         _, ax = plt.subplots(figsize=table.size, layout="constrained")
-    _draw_heatmap(ax, table)
+    _draw_heatmap(ax, table, label)
     return ax
 
 
@@ -205,7 +218,7 @@ class _Table:
         return max(width, 4.0), 1.6 + _ROW_HEIGHT + rows
 
 
-def _draw_heatmap(ax: Axes, table: _Table) -> None:
+def _draw_heatmap(ax: Axes, table: _Table, label: str) -> None:
     values, outputs, n_columns = table.values, table.outputs, len(table.columns)
     n_outputs, n_features = values.shape
     gap = max(0.25, 0.01 * n_outputs)
@@ -243,8 +256,9 @@ def _draw_heatmap(ax: Axes, table: _Table) -> None:
                 n_features, float(y), f"{number:.2f}".lstrip("0"), ha="center", va="center",
                 fontsize=size, color="#777777", style="italic",
             )  # fmt: skip
-    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, pad=0.02, aspect=25)
-    bar.set_label("share of the output's explained variance", size=8)
+    shrink = 0.6 if n_outputs > 8 else 1.0
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=shrink, pad=0.02, aspect=25)
+    bar.set_label(label, size=8)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
 
