@@ -4,6 +4,10 @@
 
 NB_MODULE(_core, module) {
     module.doc() = "The compiled core of polyleaf: growing, leaf values, prediction and binning.";
+    // What Python holds to its end, as daemon threads do, is no leak; see decision 96.
+    nb::set_leak_warnings(false);
+    module.def("warn_of_leaks", &nb::set_leak_warnings, nb::arg("on"),
+               "Whether to list objects of the core that are alive after the interpreter's end.");
     polyleaf::bindings::bind_binned(module);
     polyleaf::bindings::bind_channels(module);
     polyleaf::bindings::bind_grower(module);

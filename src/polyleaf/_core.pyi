@@ -10,6 +10,8 @@ Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[_T]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[_T]]
 Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[_T]]
 
+def warn_of_leaks(on: bool) -> None: ...
+
 class Binned:
     def __init__(
         self,

@@ -262,3 +262,26 @@ def test_rows_may_be_texts_in_front_of_a_vectoriser():
     model = make_pipeline(CountVectorizer(), KNeighborsClassifier(3))
     tuned = TunedDecoder(model, cv=2, random_state=0).fit(words, labels)
     np.testing.assert_array_equal(tuned.predict(words), labels)
+
+
+@pytest.mark.parametrize("inner", ["tree", "neighbours"])
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.float64(3.0), "scalar array"),
+        (np.zeros((40, 2, 2)), "dim 3"),
+        (np.zeros((0, 4)), "0 sample"),
+        (np.zeros((40, 0)), "0 feature"),
+        ([], "0 sample"),
+        ("text", "got str"),
+        (None, "got NoneType"),
+    ],
+    ids=["0-d", "3-d", "no rows", "no columns", "empty list", "string", "None"],
+)
+def test_what_is_no_matrix_of_features_is_refused_in_fit(inner, X, message):
+    model = TreeClassifier(max_depth=2) if inner == "tree" else KNeighborsClassifier(2)
+    tuned = TunedDecoder(model, decoding="threshold", calibration=None, cv=2)
+    Y = np.arange(80).reshape(40, 2) % 3 == 0
+    with pytest.raises((TypeError, ValueError), match=message):
+        tuned.fit(X, Y)
+    assert not hasattr(tuned, "estimator_")
