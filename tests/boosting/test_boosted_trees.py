@@ -75,5 +75,8 @@ def test_missing_arrays_are_refused(kind):
     for name in boosted(kind).to_arrays():
         arrays = boosted(kind).to_arrays()
         del arrays[name]
+        if name == "leaf_samples":  # older files lack it
+            assert BoostedTrees.from_arrays(arrays).leaf_samples is None
+            continue
         with pytest.raises(ValueError, match="Expected"):
             BoostedTrees.from_arrays(arrays)

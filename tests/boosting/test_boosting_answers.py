@@ -128,9 +128,9 @@ def test_a_scorer_may_be_given_itself():
 
 
 def test_a_metric_of_another_task_is_refused_with_one_that_fits():
-    with pytest.raises(ValueError, match=r"y is multilabel. Use '\w+' or '\w+'") as caught:
+    with pytest.raises(ValueError, match=r"y is multilabel. Use one of '\w+', '\w+'") as caught:
         classifier(eval_metric="r2", early_stopping=True).fit(X, LABELS)
-    named = str(caught.value).split("Use '")[1].split("'")[0]
+    named = str(caught.value).split("Use one of '")[1].split("'")[0]
     classifier(eval_metric=named, early_stopping=True, n_estimators=2).fit(X, LABELS)
 
 
