@@ -1,4 +1,6 @@
 // Prediction: rows to leaves.
+#include <algorithm>
+
 #include "bindings/common.hpp"
 #include "bindings/tree_arrays.hpp"
 #include "predict/predictor.hpp"
@@ -17,35 +19,29 @@ Predictor* make_predictor(const Vector<int32_t>& n_categories, const Vector<int6
     return new Predictor(arguments.view());
 }
 
-template <typename T>
-void apply(const Predictor& predictor, const RowsView<T>& rows, OutMatrix<int32_t>& nodes,
-           int n_threads) {
+// A thread costs more than it brings for fewer descents than these.
+constexpr int64_t kDescentsPerThread = 20000;
+
+int useful_threads(int n_threads, int64_t n_rows, int64_t n_trees) {
     require_threads(n_threads);
-    require(length(nodes) == rows.n_rows &&
-                static_cast<int64_t>(nodes.shape(1)) == predictor.n_trees(),
-            "nodes must have shape (n_rows, n_trees)");
-    without_gil([&](Interrupt& interrupt) {
-        ThreadTeam team(n_threads, interrupt);
-        predictor.apply(rows, nodes.data(), team);
-    });
+    return static_cast<int>(
+        std::min<int64_t>(n_threads, 1 + n_rows * n_trees / kDescentsPerThread));
 }
 
 template <typename T>
-void apply_dense(const Predictor& predictor, const Matrix<T>& X, OutMatrix<int32_t> nodes,
-                 int n_threads) {
+RowsView<T> dense_rows(const Predictor& predictor, const Matrix<T>& X) {
     require(static_cast<int64_t>(X.shape(1)) == predictor.n_features(),
             "X has " + std::to_string(X.shape(1)) + " features, the model " +
                 std::to_string(predictor.n_features()));
     RowsView<T> rows;
     rows.n_rows = length(X);
     rows.values = X.data();
-    apply(predictor, rows, nodes, n_threads);
+    return rows;
 }
 
 template <typename T>
-void apply_csr(const Predictor& predictor, const Vector<int64_t>& indptr,
-               const Vector<int32_t>& indices, const Vector<T>& data, OutMatrix<int32_t> nodes,
-               int n_threads) {
+RowsView<T> csr_rows(const Predictor& predictor, const Vector<int64_t>& indptr,
+                     const Vector<int32_t>& indices, const Vector<T>& data) {
     require_offsets(indptr, length(indices), "indptr");
     require_length(data, length(indices), "data");
     require_range(indices, 0, predictor.n_features(), "indices");
@@ -54,16 +50,89 @@ void apply_csr(const Predictor& predictor, const Vector<int64_t>& indptr,
     rows.values = data.data();
     rows.indptr = indptr.data();
     rows.indices = indices.data();
-    apply(predictor, rows, nodes, n_threads);
+    return rows;
+}
+
+template <typename T, typename Body>
+void with_team(const Predictor& predictor, const RowsView<T>& rows, int n_threads, Body&& body) {
+    const int n_useful = useful_threads(n_threads, rows.n_rows, predictor.n_trees());
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_useful, interrupt);
+        body(team);
+    });
+}
+
+template <typename T>
+void apply(const Predictor& predictor, const RowsView<T>& rows, OutMatrix<int32_t>& nodes,
+           bool over_all, int n_threads) {
+    require(length(nodes) == rows.n_rows &&
+                static_cast<int64_t>(nodes.shape(1)) == predictor.n_trees(),
+            "nodes must have shape (n_rows, n_trees)");
+    int32_t* const out = nodes.data();
+    with_team(predictor, rows, n_threads, [&](ThreadTeam& team) {
+        if (over_all)
+            predictor.find_leaves(rows, out, team);
+        else
+            predictor.apply(rows, out, team);
+    });
+}
+
+template <typename T>
+void add(const Predictor& predictor, const RowsView<T>& rows, const Matrix<float>& values,
+         const std::optional<Vector<int32_t>>& channels, OutMatrix<float>& raw, int n_threads) {
+    LeafValues leaves;
+    leaves.n_columns = static_cast<int64_t>(values.shape(1));
+    leaves.n_channels = static_cast<int64_t>(raw.shape(1));
+    require(length(raw) == rows.n_rows, "raw must have a row for each of X");
+    require(length(values) == predictor.n_leaves(), "values must have a row for each leaf");
+    require(leaves.n_columns == (channels ? 1 : leaves.n_channels),
+            "values must have the columns of raw, or one where trees have channels");
+    if (channels) {
+        require_length(*channels, predictor.n_trees(), "channels");
+        require_range(*channels, 0, leaves.n_channels, "channels");
+        leaves.channels = channels->data();
+    }
+    leaves.values = values.data();
+    leaves.raw = raw.data();
+    with_team(predictor, rows, n_threads,
+              [&](ThreadTeam& team) { predictor.add(rows, leaves, team); });
 }
 
 template <typename T>
 void def_apply(nb::class_<Predictor>& cls) {
-    cls.def("apply_dense", &apply_dense<T>, nb::arg("X"), nb::arg("nodes"), nb::arg("n_threads"),
-            "Leaf of every row in every tree; X is (n, p).");
-    cls.def("apply_csr", &apply_csr<T>, nb::arg("indptr"), nb::arg("indices"), nb::arg("data"),
-            nb::arg("nodes"), nb::arg("n_threads"),
-            "Leaf of every row in every tree; rows are CSR, absent entries 0.");
+    cls.def(
+        "apply_dense",
+        [](const Predictor& self, const Matrix<T>& X, OutMatrix<int32_t> nodes, int n_threads,
+           bool over_all) { apply(self, dense_rows(self, X), nodes, over_all, n_threads); },
+        nb::arg("X"), nb::arg("nodes"), nb::arg("n_threads"), nb::arg("over_all") = false,
+        "Leaf of every row in every tree; X is (n, p). A node of the tree, or, if over_all, its "
+        "number among the leaves of all trees.");
+    cls.def(
+        "apply_csr",
+        [](const Predictor& self, const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
+           const Vector<T>& data, OutMatrix<int32_t> nodes, int n_threads, bool over_all) {
+            apply(self, csr_rows(self, indptr, indices, data), nodes, over_all, n_threads);
+        },
+        nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("nodes"),
+        nb::arg("n_threads"), nb::arg("over_all") = false,
+        "Leaf of every row in every tree; rows are CSR, absent entries 0.");
+    cls.def(
+        "add_dense",
+        [](const Predictor& self, const Matrix<T>& X, const Matrix<float>& values,
+           const std::optional<Vector<int32_t>>& channels, OutMatrix<float> raw,
+           int n_threads) { add(self, dense_rows(self, X), values, channels, raw, n_threads); },
+        nb::arg("X"), nb::arg("values"), nb::arg("channels"), nb::arg("raw"), nb::arg("n_threads"),
+        "Add the values of every row's leaves to raw, tree after tree.");
+    cls.def(
+        "add_csr",
+        [](const Predictor& self, const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
+           const Vector<T>& data, const Matrix<float>& values,
+           const std::optional<Vector<int32_t>>& channels, OutMatrix<float> raw, int n_threads) {
+            add(self, csr_rows(self, indptr, indices, data), values, channels, raw, n_threads);
+        },
+        nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("values"),
+        nb::arg("channels"), nb::arg("raw"), nb::arg("n_threads"),
+        "The same for CSR rows, absent entries 0.");
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 // Sends rows down trees. A Predictor is built once from checked arrays and then only read.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <mutex>
 
 #include "base/parallel.hpp"
+#include "predict/coded_trees.hpp"
+#include "predict/rows_view.hpp"
+#include "predict/tree_nodes.hpp"
 
 namespace polyleaf {
 
@@ -22,13 +27,13 @@ struct TreeArrays {
     const uint32_t* category_words = nullptr;  // (n_words,)
 };
 
-// Dense (n, p) rows, or CSR with sorted or unsorted column indices; absent entries are 0.
-template <typename T>
-struct RowsView {
-    int64_t n_rows = 0;
-    const T* values = nullptr;         // dense (n_rows, n_features), or CSR data
-    const int64_t* indptr = nullptr;   // CSR only
-    const int32_t* indices = nullptr;  // CSR only
+// What leaves add to raw predictions.
+struct LeafValues {
+    int64_t n_columns = 0;
+    const float* values = nullptr;      // IN (n_leaves, n_columns)
+    const int32_t* channels = nullptr;  // IN (n_trees,) the one channel of each tree, or null: all
+    int64_t n_channels = 0;             // n_columns, unless a tree has one channel
+    float* raw = nullptr;               // IN OUT (n_rows, n_channels)
 };
 
 class Predictor {
@@ -37,36 +42,37 @@ class Predictor {
     // the nodes form proper trees.
     explicit Predictor(const TreeArrays& arrays);
 
-    int64_t n_trees() const { return static_cast<int64_t>(roots_.size()); }
-    int32_t n_features() const { return n_features_; }
+    int64_t n_trees() const { return trees_.n_trees(); }
+    int64_t n_leaves() const { return static_cast<int64_t>(trees_.leaf_nodes.size()); }
+    int32_t n_features() const { return trees_.n_features; }
 
     // nodes[row * n_trees + tree]: the leaf that the row falls into, as a node of that tree.
     template <typename T>
     void apply(const RowsView<T>& rows, int32_t* nodes, ThreadTeam& team) const;
+    // The same, numbered among the leaves of all trees.
+    template <typename T>
+    void find_leaves(const RowsView<T>& rows, int32_t* leaves, ThreadTeam& team) const;
+    // raw[row] += the values of its leaves, tree after tree.
+    template <typename T>
+    void add(const RowsView<T>& rows, const LeafValues& leaves, ThreadTeam& team) const;
 
   private:
-    // Sixteen bytes, so that four fit on a cache line.
-    struct Node {
-        double threshold;      // numeric splits
-        uint32_t right_child;  // within the tree; a leaf: itself
-        uint32_t feature;      // with the flags below; kLeaf: a leaf
-    };
-    static constexpr uint32_t kMissingLeft = 1u << 31, kCategorical = 1u << 30;
-    static constexpr uint32_t kFlags = kMissingLeft | kCategorical, kLeaf = ~uint32_t{0};
     static constexpr int kTogether = 8;  // rows that go down side by side
 
-    bool has_category_left(const Node& node, int64_t at, double value) const;
-    // rows: dense (n_rows, n_features); leaves: every `stride`-th is written.
+    // Trees on codes, once there were rows enough to make them worth while; else null.
+    const CodedTrees* coded_for(int64_t n_rows) const;
     template <typename T>
-    void descend(int64_t root, const T* rows, int64_t n_rows, int32_t* leaves,
-                 int64_t stride) const;
+    void visit(const RowsView<T>& rows, ThreadTeam& team, const VisitLeaves& visit) const;
+    template <typename T>
+    void visit_values(const RowsView<T>& rows, ThreadTeam& team, const VisitLeaves& visit) const;
+    // rows: dense (n_rows, n_features).
+    template <typename T>
+    void descend(int64_t root, const T* rows, int64_t n_rows, int32_t* leaves) const;
 
-    int32_t n_features_;
-    std::vector<int32_t> n_categories_;
-    std::vector<int64_t> roots_;
-    std::vector<Node> nodes_;
-    std::vector<int64_t> word_offsets_;  // of categorical splits; empty if there are none
-    std::vector<uint32_t> words_;
+    TreeNodes trees_;
+    mutable std::atomic<int64_t> n_rows_seen_{0};
+    mutable std::once_flag is_coded_;
+    mutable std::unique_ptr<CodedTrees> coded_;
 };
 
 }  // namespace polyleaf

@@ -275,11 +275,19 @@ class Predictor:
     ) -> None: ...
     @overload
     def apply_dense(
-        self, X: Matrix[np.float32], nodes: Matrix[np.int32], n_threads: int
+        self,
+        X: Matrix[np.float32],
+        nodes: Matrix[np.int32],
+        n_threads: int,
+        over_all: bool = False,
     ) -> None: ...
     @overload
     def apply_dense(
-        self, X: Matrix[np.float64], nodes: Matrix[np.int32], n_threads: int
+        self,
+        X: Matrix[np.float64],
+        nodes: Matrix[np.int32],
+        n_threads: int,
+        over_all: bool = False,
     ) -> None: ...
     @overload
     def apply_csr(
@@ -289,6 +297,7 @@ class Predictor:
         data: Vector[np.float32],
         nodes: Matrix[np.int32],
         n_threads: int,
+        over_all: bool = False,
     ) -> None: ...
     @overload
     def apply_csr(
@@ -297,6 +306,47 @@ class Predictor:
         indices: Vector[np.int32],
         data: Vector[np.float64],
         nodes: Matrix[np.int32],
+        n_threads: int,
+        over_all: bool = False,
+    ) -> None: ...
+    @overload
+    def add_dense(
+        self,
+        X: Matrix[np.float32],
+        values: Matrix[np.float32],
+        channels: Vector[np.int32] | None,
+        raw: Matrix[np.float32],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add_dense(
+        self,
+        X: Matrix[np.float64],
+        values: Matrix[np.float32],
+        channels: Vector[np.int32] | None,
+        raw: Matrix[np.float32],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add_csr(
+        self,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float32],
+        values: Matrix[np.float32],
+        channels: Vector[np.int32] | None,
+        raw: Matrix[np.float32],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def add_csr(
+        self,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float64],
+        values: Matrix[np.float32],
+        channels: Vector[np.int32] | None,
+        raw: Matrix[np.float32],
         n_threads: int,
     ) -> None: ...
 

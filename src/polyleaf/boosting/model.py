@@ -20,7 +20,7 @@ from polyleaf import _core
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.compact import pack_structure, unpack_structure
-from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
+from polyleaf.trees.structure import TreeStructure, add_leaf_values, apply_trees, join_structures
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
@@ -102,9 +102,7 @@ class BoostedTrees:
 
     def leaves_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree, counted over all trees: (n_rows, n_trees)."""
-        nodes = apply_trees(self.structure, X, n_threads)
-        nodes += self.structure.tree_offsets[:-1].astype(np.int32)
-        return np.take(self.structure.leaf_index, nodes)
+        return apply_trees(self.structure, X, n_threads, over_all=True)
 
     def predict(self, X: Encoded, n_threads: int = 1) -> NDArray[np.float32]:
         """Predict raw values of all rows, of shape (n_rows, n_channels)."""
@@ -114,6 +112,10 @@ class BoostedTrees:
 
     def add_to(self, X: Encoded, raw: NDArray[np.float32], n_threads: int = 1) -> None:
         """Add what the trees predict, without the baseline, to raw predictions in place."""
+        if self.kind != "linear":
+            values, channels = self.leaf_values, self.tree_channels
+            add_leaf_values(self.structure, X, values, channels, raw, n_threads)
+            return
         step = max(1, _BLOCK_ENTRIES // self.n_trees)
         for start in range(0, raw.shape[0], step):
             leaves = self.leaves_of(X[start : start + step], n_threads)

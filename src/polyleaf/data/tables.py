@@ -81,6 +81,8 @@ def read_table(data: Any, data_name: str = "X") -> Table:
     -------
     DenseTable, SparseTable or ColumnTable
     """
+    if type(data) is np.ndarray and data.ndim == 2 and data.dtype.kind in "biuf":
+        return DenseTable(data)  # without asking what else it could be: one row is in a hurry
     if sparse.issparse(data):
         matrix: Any = data
         return SparseTable(read_sparse(matrix, data_name), matrix.dtype)

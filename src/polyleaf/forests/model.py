@@ -135,11 +135,7 @@ class Forest:
 
     def leaves_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree, counted over all trees: (n_rows, n_trees)."""
-        nodes = self.nodes_of(X, n_threads)
-        leaves: NDArray[np.int32] = self.structure.leaf_index[
-            nodes + self.structure.tree_offsets[:-1]
-        ]
-        return leaves
+        return apply_trees(self.structure, X, n_threads, over_all=True)
 
     def nodes_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree, as a node of that tree: (n_rows, n_trees)."""

@@ -277,7 +277,7 @@ class TreeStructure:
 
 
 def apply_trees(
-    structure: TreeStructure, X: NDArray[Any] | CSR, n_threads: int = 1
+    structure: TreeStructure, X: NDArray[Any] | CSR, n_threads: int = 1, *, over_all: bool = False
 ) -> NDArray[np.int32]:
     """Find the leaf of every row in every tree.
 
@@ -287,24 +287,52 @@ def apply_trees(
     X : ndarray of shape (n_rows, n_features) or csr_array
         Encoded features, float32 or float64.
     n_threads : int
+    over_all : bool
+        Number the leaves of all trees throughout, as `leaf_index` does.
 
     Returns
     -------
     ndarray of shape (n_rows, n_trees), int32
-        Nodes, counted within each tree.
+        Nodes, counted within each tree, or leaves, counted over all trees.
     """
     nodes = np.empty((X.shape[0], structure.n_trees), dtype=np.int32)
     if isinstance(X, sparse.csr_array):
-        structure.predictor.apply_csr(
-            X.indptr.astype(np.int64, copy=False),
-            X.indices.astype(np.int32, copy=False),
-            X.data,
-            nodes,
-            n_threads,
-        )
+        structure.predictor.apply_csr(*_core_csr(X), nodes, n_threads, over_all)
     else:
-        structure.predictor.apply_dense(X, nodes, n_threads)
+        structure.predictor.apply_dense(X, nodes, n_threads, over_all)
     return nodes
+
+
+def add_leaf_values(
+    structure: TreeStructure,
+    X: NDArray[Any] | CSR,
+    values: NDArray[np.float32],
+    channels: NDArray[np.int32] | None,
+    raw: NDArray[np.float32],
+    n_threads: int = 1,
+) -> None:
+    """Add the values of every row's leaves to raw predictions in place, tree after tree.
+
+    Parameters
+    ----------
+    structure : TreeStructure
+    X : ndarray of shape (n_rows, n_features) or csr_array
+        Encoded features, float32 or float64.
+    values : ndarray of shape (n_leaves, n_channels), or (n_leaves, 1) with `channels`, float32
+    channels : ndarray of shape (n_trees,), int32, or None
+        The one channel that each tree adds to; None: all of them.
+    raw : ndarray of shape (n_rows, n_channels), float32
+    n_threads : int
+    """
+    if isinstance(X, sparse.csr_array):
+        structure.predictor.add_csr(*_core_csr(X), values, channels, raw, n_threads)
+    else:
+        structure.predictor.add_dense(X, values, channels, raw, n_threads)
+
+
+def _core_csr(X: CSR) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    indptr, indices = X.indptr, X.indices
+    return indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False), X.data
 
 
 #: Room for parts that are larger than the first.

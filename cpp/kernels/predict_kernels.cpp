@@ -1,0 +1,66 @@
+// Compiled once per instruction set (POLYLEAF_ISA); see predict_kernels.hpp.
+#include "kernels/predict_kernels.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include <cstring>
+
+namespace polyleaf::POLYLEAF_ISA {
+
+namespace {
+
+#include "kernels/blends.inl"
+#include "kernels/leaf_sums.inl"
+
+// Values that lie below `value` among the sixteen of a node of the search tree.
+inline int32_t count_below(const double* node, double value) {
+#if defined(__AVX512F__)
+    const __m512d limit = _mm512_set1_pd(value);
+    return __builtin_popcount(_mm512_cmp_pd_mask(_mm512_loadu_pd(node), limit, _CMP_LT_OQ) |
+                              _mm512_cmp_pd_mask(_mm512_loadu_pd(node + 8), limit, _CMP_LT_OQ)
+                                  << 8);
+#else
+    int64_t count = 0;
+    for (int i = 0; i < kCutsPerNode; ++i) count += node[i] < value;
+    return static_cast<int32_t>(count);
+#endif
+}
+
+template <int kLevels>
+void find_codes_in(const FindCodesTask& task) {
+    for (int r = 0; r < kCodedRows; ++r) {
+        const double* level = task.search;
+        int32_t at = 0;
+        int64_t size = kCutsPerNode;
+        for (int l = 0; l < kLevels; ++l) {
+            at = kCutsPerNode * at + count_below(level + kCutsPerNode * at, task.values[r]);
+            level += size;
+            size *= kCutsPerNode;
+        }
+        task.codes[r] = at;
+    }
+}
+
+void find_codes(const FindCodesTask& task) {
+    switch (task.levels) {
+        case 1:
+            return find_codes_in<1>(task);
+        case 2:
+            return find_codes_in<2>(task);
+        case 3:
+            return find_codes_in<3>(task);
+        default:
+            return find_codes_in<4>(task);
+    }
+}
+
+}  // namespace
+
+const PredictKernels& predict_kernels() {
+    static const PredictKernels table = {find_codes, blend, find_members, add_values, add_numbers};
+    return table;
+}
+
+}  // namespace polyleaf::POLYLEAF_ISA

@@ -1,0 +1,194 @@
+#include "predict/code_planes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace polyleaf {
+
+namespace {
+
+// The search tree of FindCodesTask over ascending cuts; returns its number of levels.
+int make_search(const std::vector<double>& cuts, std::vector<double>& search) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    int levels = 1;
+    int64_t width = kCutsPerNode;
+    while (width <= static_cast<int64_t>(cuts.size())) {
+        width *= kCutsPerNode;
+        ++levels;
+    }
+    for (int64_t step = width / kCutsPerNode; step >= 1; step /= kCutsPerNode) {
+        for (int64_t last = step - 1; last < width; last += step)
+            search.push_back(last < static_cast<int64_t>(cuts.size()) ? cuts[last] : kInfinity);
+    }
+    return levels;
+}
+
+}  // namespace
+
+template <typename Code>
+typename CodePlanes<Code>::Feature& CodePlanes<Code>::feature_of(int32_t number) {
+    if (slot_[number] < 0) {
+        slot_[number] = static_cast<int32_t>(features_.size());
+        features_.emplace_back();
+        features_.back().number = number;
+    }
+    return features_[slot_[number]];
+}
+
+template <typename Code>
+void CodePlanes<Code>::note(int32_t feature, bool is_missing_left, double threshold) {
+    Feature& noted = feature_of(feature);
+    (is_missing_left ? noted.has_low : noted.has_high) = true;
+    noted.cuts.push_back(threshold);
+}
+
+template <typename Code>
+void CodePlanes<Code>::note_category(int32_t feature, int32_t n_categories) {
+    Feature& noted = feature_of(feature);
+    noted.n_categories = n_categories;
+    noted.has_high = true;
+}
+
+template <typename Code>
+bool CodePlanes<Code>::finish() {
+    for (Feature& feature : features_) {
+        if (feature.n_categories > kMissing) return false;
+        std::vector<double>& cuts = feature.cuts;
+        std::sort(cuts.begin(), cuts.end());
+        cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+        if (static_cast<int64_t>(cuts.size()) > kMostCutsOfFeature) return false;
+        feature.levels = make_search(cuts, feature.search);
+        const int64_t n_cuts = std::max<int64_t>(1, static_cast<int64_t>(cuts.size()));
+        feature.n_parts = static_cast<int32_t>((n_cuts + kMostCuts - 1) / kMostCuts);
+        if (feature.has_low) feature.low = n_planes_;
+        if (feature.has_low) n_planes_ += feature.n_parts;
+        if (feature.has_high) feature.high = n_planes_;
+        if (feature.has_high) n_planes_ += feature.n_parts;
+        feature.zero = code_of(feature, 0.0);
+    }
+    return true;
+}
+
+template <typename Code>
+typename CodePlanes<Code>::Place CodePlanes<Code>::place(int32_t feature, bool is_missing_left,
+                                                         double threshold) const {
+    const Feature& noted = features_[slot_[feature]];
+    const int64_t at =
+        std::lower_bound(noted.cuts.begin(), noted.cuts.end(), threshold) - noted.cuts.begin();
+    return {(is_missing_left ? noted.low : noted.high) + at / kMostCuts,
+            static_cast<int32_t>(at % kMostCuts)};
+}
+
+template <typename Code>
+int32_t CodePlanes<Code>::code_of(const Feature& feature, double value) const {
+    if (feature.n_categories > 0)
+        return value >= 0.0 && value < feature.n_categories ? static_cast<int32_t>(value)
+                                                            : kMissing;
+    if (value != value) return 0;
+    return static_cast<int32_t>(std::lower_bound(feature.cuts.begin(), feature.cuts.end(), value) -
+                                feature.cuts.begin());
+}
+
+// One value to all planes of its feature; `code` counts the cuts below it.
+template <typename Code>
+void CodePlanes<Code>::write(const Feature& feature, int64_t row, double value, int32_t code,
+                             Code* codes) const {
+    if (feature.n_categories > 0) {
+        codes[feature.high * kCodedRows + row] = static_cast<Code>(code);
+        return;
+    }
+    const bool is_missing = value != value;
+    for (int32_t part = 0; part < feature.n_parts; ++part) {
+        const Code own = static_cast<Code>(std::clamp(code - part * kMostCuts, 0, kMostCuts));
+        if (feature.has_low) codes[(feature.low + part) * kCodedRows + row] = own;
+        if (feature.has_high)
+            codes[(feature.high + part) * kCodedRows + row] =
+                is_missing ? static_cast<Code>(kMissing) : own;
+    }
+}
+
+template <typename Code>
+void CodePlanes<Code>::encode_column(const Feature& feature, const double* values,
+                                     Code* codes) const {
+    int32_t found[kCodedRows];
+    if (feature.n_categories > 0) {
+        Code* const plane = codes + feature.high * kCodedRows;
+        for (int r = 0; r < kCodedRows; ++r)
+            plane[r] = static_cast<Code>(code_of(feature, values[r]));
+        return;
+    }
+    predict_kernels().find_codes({values, feature.search.data(), feature.levels, found});
+    for (int32_t part = 0; part < feature.n_parts; ++part) {
+        const int32_t first = part * kMostCuts;
+        Code own[kCodedRows];
+        for (int r = 0; r < kCodedRows; ++r)
+            own[r] = static_cast<Code>(std::min(std::max(found[r] - first, 0), kMostCuts));
+        if (feature.has_low)
+            std::copy_n(own, kCodedRows, codes + (feature.low + part) * kCodedRows);
+        if (!feature.has_high) continue;
+        Code* const high = codes + (feature.high + part) * kCodedRows;
+        for (int r = 0; r < kCodedRows; ++r)
+            high[r] = values[r] != values[r] ? static_cast<Code>(kMissing) : own[r];
+    }
+}
+
+template <typename Code>
+template <typename T>
+void CodePlanes<Code>::encode_dense(const T* values, int64_t n, Code* codes) const {
+    const int64_t n_columns = static_cast<int64_t>(slot_.size());
+    double column[kCodedRows] = {};
+    for (const Feature& feature : features_) {
+        for (int64_t r = 0; r < n; ++r) column[r] = values[r * n_columns + feature.number];
+        encode_column(feature, column, codes);
+    }
+}
+
+// All rows have 0 everywhere but for their entries.
+template <typename Code>
+template <typename T>
+void CodePlanes<Code>::encode_sparse(const RowsView<T>& rows, int64_t begin, int64_t n,
+                                     Code* codes) const {
+    for (const Feature& feature : features_) {
+        write(feature, 0, 0.0, feature.zero, codes);
+        for (int64_t first : {feature.low, feature.high}) {
+            if (first < 0) continue;
+            const int32_t n_parts = feature.n_categories > 0 ? 1 : feature.n_parts;
+            for (Code* plane = codes + first * kCodedRows;
+                 plane < codes + (first + n_parts) * kCodedRows; plane += kCodedRows)
+                std::fill_n(plane + 1, kCodedRows - 1, plane[0]);
+        }
+    }
+    for (int64_t r = 0; r < n; ++r) {
+        for (int64_t e = rows.indptr[begin + r]; e < rows.indptr[begin + r + 1]; ++e) {
+            const int32_t slot = slot_[rows.indices[e]];
+            if (slot < 0) continue;
+            const Feature& feature = features_[slot];
+            const double value = rows.values[e];
+            write(feature, r, value, code_of(feature, value), codes);
+        }
+    }
+}
+
+template <typename Code>
+template <typename T>
+void CodePlanes<Code>::encode(const RowsView<T>& rows, int64_t begin, int64_t n,
+                              Code* codes) const {
+    if (rows.indptr)
+        encode_sparse(rows, begin, n, codes);
+    else
+        encode_dense(rows.values + begin * static_cast<int64_t>(slot_.size()), n, codes);
+}
+
+template class CodePlanes<uint8_t>;
+template class CodePlanes<uint16_t>;
+template void CodePlanes<uint8_t>::encode(const RowsView<float>&, int64_t, int64_t,
+                                          uint8_t*) const;
+template void CodePlanes<uint8_t>::encode(const RowsView<double>&, int64_t, int64_t,
+                                          uint8_t*) const;
+template void CodePlanes<uint16_t>::encode(const RowsView<float>&, int64_t, int64_t,
+                                           uint16_t*) const;
+template void CodePlanes<uint16_t>::encode(const RowsView<double>&, int64_t, int64_t,
+                                           uint16_t*) const;
+
+}  // namespace polyleaf
