@@ -73,3 +73,29 @@ void add_numbers(const AddNumbersTask& task) {
 }
 
 #endif
+
+template <int N>
+inline int64_t add_share(double share, const double* values, const double* weights, int64_t width,
+                         int64_t k, double* sums) {
+    typedef double Lanes __attribute__((vector_size(N * sizeof(double)), aligned(8)));
+    for (; k + N <= width; k += N) {
+        Lanes part = share * *reinterpret_cast<const Lanes*>(values + k);
+        if (weights) part = *reinterpret_cast<const Lanes*>(weights + k) * part;
+        *reinterpret_cast<Lanes*>(sums + k) += part;
+    }
+    return k;
+}
+
+void add_shares(const AddSharesTask& task) {
+    const int64_t width = task.n_channels;
+    for (int64_t row = 0; row < task.n_rows; ++row) {
+        const int32_t leaf = task.leaves[row * task.leaf_stride];
+        double* const sums = task.sums + row * width;
+        for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i) {
+            const double* const values = task.values + int64_t{task.leaf_rows[i]} * width;
+            int64_t k = add_share<8>(task.shares[i], values, task.weights, width, 0, sums);
+            k = add_share<2>(task.shares[i], values, task.weights, width, k, sums);
+            add_share<1>(task.shares[i], values, task.weights, width, k, sums);
+        }
+    }
+}

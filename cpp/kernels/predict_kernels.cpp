@@ -31,20 +31,16 @@ inline int32_t count_below(const double* node, double value) {
 template <int kLevels>
 void find_codes_in(const FindCodesTask& task) {
     for (int r = 0; r < kCodedRows; ++r) {
-        const double* level = task.search;
         int32_t at = 0;
-        int64_t size = kCutsPerNode;
-        for (int l = 0; l < kLevels; ++l) {
-            at = kCutsPerNode * at + count_below(level + kCutsPerNode * at, task.values[r]);
-            level += size;
-            size *= kCutsPerNode;
-        }
+        for (int l = 0; l < kLevels; ++l)
+            at = kCutsPerNode * at +
+                 count_below(task.levels[l] + kCutsPerNode * at, task.values[r]);
         task.codes[r] = at;
     }
 }
 
 void find_codes(const FindCodesTask& task) {
-    switch (task.levels) {
+    switch (task.n_levels) {
         case 1:
             return find_codes_in<1>(task);
         case 2:
@@ -59,7 +55,8 @@ void find_codes(const FindCodesTask& task) {
 }  // namespace
 
 const PredictKernels& predict_kernels() {
-    static const PredictKernels table = {find_codes, blend, find_members, add_values, add_numbers};
+    static const PredictKernels table = {find_codes, blend,       find_members,
+                                         add_values, add_numbers, add_shares};
     return table;
 }
 

@@ -10,13 +10,13 @@ constexpr int kCodedRows = 64;    // rows whose codes lie side by side
 constexpr int kMostLevels = 8;    // of trees that 64 rows descend at once: leaves fit in a byte
 constexpr int kCutsPerNode = 16;  // of the search tree over a feature's thresholds
 
-// codes[r]: the number of cuts below values[r]; 0 for NaN. The cuts form a search tree of `levels`
-// levels: level l has 16^(l + 1) values, each the largest of the cuts that it stands for; the last
-// level is the cuts themselves, ascending, padded with infinity, of which there is at least one.
+// codes[r]: the number of cuts below values[r]; 0 for NaN. The cuts form a search tree: nodes have
+// sixteen values, each the largest of the child that it stands for. The last level is the cuts
+// themselves, ascending; every level is padded with infinity, the last by one at least.
 struct FindCodesTask {
     const double* values = nullptr;  // IN (kCodedRows,)
-    const double* search = nullptr;  // IN level after level
-    int levels = 1;
+    const double* levels[4] = {};    // IN from the root on
+    int n_levels = 1;
     int32_t* codes = nullptr;  // OUT (kCodedRows,)
 };
 
@@ -60,12 +60,27 @@ struct AddNumbersTask {
     float* raw = nullptr;                   // IN OUT (kCodedRows,)
 };
 
+// sums[row] += share * values of every entry of the leaf that one tree has for the row, times a
+// weight per channel if there are some. Products are rounded before they are added.
+struct AddSharesTask {
+    int64_t n_rows = 0, n_channels = 0;
+    const int32_t* leaves = nullptr;  // IN every `leaf_stride`-th is the leaf of a row
+    int64_t leaf_stride = 1;
+    const int64_t* leaf_offsets = nullptr;  // IN (n_leaves + 1,)
+    const int32_t* leaf_rows = nullptr;     // IN (n_entries,) rows of values
+    const double* shares = nullptr;         // IN (n_entries,)
+    const double* values = nullptr;         // IN (n_values, n_channels)
+    const double* weights = nullptr;        // IN (n_channels,) or null
+    double* sums = nullptr;                 // IN OUT (n_rows, n_channels)
+};
+
 struct PredictKernels {
     void (*find_codes)(const FindCodesTask&);
     void (*blend)(const BlendTask&);
     void (*find_members)(const MemberTask&);
     void (*add_values)(const AddValuesTask&);
     void (*add_numbers)(const AddNumbersTask&);
+    void (*add_shares)(const AddSharesTask&);
 };
 
 // Those of the instruction set in use.

@@ -3,24 +3,27 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace polyleaf {
 
 namespace {
 
-// The search tree of FindCodesTask over ascending cuts; returns its number of levels.
-int make_search(const std::vector<double>& cuts, std::vector<double>& search) {
+// The search tree of FindCodesTask over ascending cuts, from the root on.
+std::vector<std::vector<double>> make_levels(const std::vector<double>& cuts) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    int levels = 1;
-    int64_t width = kCutsPerNode;
-    while (width <= static_cast<int64_t>(cuts.size())) {
-        width *= kCutsPerNode;
-        ++levels;
+    std::vector<std::vector<double>> levels(1, cuts);
+    levels[0].push_back(kInfinity);
+    while (true) {
+        std::vector<double>& last = levels.back();
+        last.resize((last.size() + kCutsPerNode - 1) / kCutsPerNode * kCutsPerNode, kInfinity);
+        if (last.size() == kCutsPerNode) break;
+        std::vector<double> largest;
+        for (size_t end = kCutsPerNode; end <= last.size(); end += kCutsPerNode)
+            largest.push_back(last[end - 1]);
+        levels.push_back(std::move(largest));
     }
-    for (int64_t step = width / kCutsPerNode; step >= 1; step /= kCutsPerNode) {
-        for (int64_t last = step - 1; last < width; last += step)
-            search.push_back(last < static_cast<int64_t>(cuts.size()) ? cuts[last] : kInfinity);
-    }
+    std::reverse(levels.begin(), levels.end());
     return levels;
 }
 
@@ -58,7 +61,7 @@ bool CodePlanes<Code>::finish() {
         std::sort(cuts.begin(), cuts.end());
         cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
         if (static_cast<int64_t>(cuts.size()) > kMostCutsOfFeature) return false;
-        feature.levels = make_search(cuts, feature.search);
+        feature.levels = make_levels(cuts);
         const int64_t n_cuts = std::max<int64_t>(1, static_cast<int64_t>(cuts.size()));
         feature.n_parts = static_cast<int32_t>((n_cuts + kMostCuts - 1) / kMostCuts);
         if (feature.has_low) feature.low = n_planes_;
@@ -118,7 +121,12 @@ void CodePlanes<Code>::encode_column(const Feature& feature, const double* value
             plane[r] = static_cast<Code>(code_of(feature, values[r]));
         return;
     }
-    predict_kernels().find_codes({values, feature.search.data(), feature.levels, found});
+    FindCodesTask task;
+    task.values = values;
+    task.n_levels = static_cast<int>(feature.levels.size());
+    for (int l = 0; l < task.n_levels; ++l) task.levels[l] = feature.levels[l].data();
+    task.codes = found;
+    predict_kernels().find_codes(task);
     for (int32_t part = 0; part < feature.n_parts; ++part) {
         const int32_t first = part * kMostCuts;
         Code own[kCodedRows];

@@ -49,9 +49,9 @@ class CodePlanes {
         int32_t n_parts = 0;                   // planes for each way of missing values
         bool has_low = false, has_high = false;
         int64_t low = -1, high = -1;  // first plane, -1: not needed
-        int levels = 1;
-        std::vector<double> cuts, search;
-        int32_t zero = 0;  // code of 0.0
+        std::vector<double> cuts;
+        std::vector<std::vector<double>> levels;  // of FindCodesTask
+        int32_t zero = 0;                         // code of 0.0
     };
 
     Feature& feature_of(int32_t number);

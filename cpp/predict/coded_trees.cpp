@@ -7,12 +7,12 @@ namespace polyleaf {
 namespace {
 
 // Above a deep tree's walks: blends cost twice as much per level, walks the same.
-constexpr int kLevelsAboveWalks = 6;
+constexpr int kLevelsAboveWalks = 7;
 // Steps of a row between two looks at whether it has arrived.
 constexpr int kStepsTogether = 4;
 constexpr int64_t kTreesTogether = 8;
-constexpr int64_t kMostGroups = 8;           // of 64 rows in a block
-constexpr int64_t kBytesPerBlock = 1 << 18;  // of codes
+constexpr int64_t kMostGroups = 8, kMostDeepGroups = 32;  // of 64 rows in a block
+constexpr int64_t kBytesPerBlock = 1 << 19;               // of codes
 constexpr int64_t kMostPlanes = 1 << 15;
 
 // Depth of every node of a tree in preorder; returns the largest.
@@ -60,6 +60,7 @@ std::unique_ptr<CodedTrees> CodedTrees::make(const TreeNodes& trees) {
         coded->words_.n_planes() > kMostPlanes)
         return nullptr;
     if (coded->has_deep_) coded->walk_nodes_.resize(trees.nodes.size());
+    if (coded->has_deep_) coded->leaf_numbers_.resize(trees.nodes.size());
     for (int64_t tree = 0; tree < trees.n_trees(); ++tree)
         coded->place_tree(coded->tree_[tree], depths[tree]);
     return coded;
@@ -159,6 +160,7 @@ void CodedTrees::place_walk(const Tree& tree, const std::vector<int32_t>& depths
         WalkNode& walked = walk_nodes_[tree.root + at];
         if (node.is_leaf()) {
             walked = {static_cast<uint32_t>(at), 0, 0};
+            leaf_numbers_[tree.root + at] = static_cast<int32_t>(node.right_child);
         } else if (depths[at] < tree.levels) {
             walked = {node.right_child, 0, 1};  // nobody walks here
         } else if (node.is_categorical()) {
@@ -176,7 +178,9 @@ void CodedTrees::place_walk(const Tree& tree, const std::vector<int32_t>& depths
 // Blocks whose codes stay in the cache while all trees pass, and some for every thread.
 int64_t CodedTrees::groups_per_block(int64_t n_rows, int n_threads) const {
     const int64_t bytes = kCodedRows * (bytes_.n_planes() + most_members_ + 2 * words_.n_planes());
-    const int64_t n_fitting = std::clamp<int64_t>(kBytesPerBlock / (bytes + 1), 1, kMostGroups);
+    // Deep trees do not stay in the cache: more rows make use of them each time they come.
+    const int64_t n_most = has_deep_ ? kMostDeepGroups : kMostGroups;
+    const int64_t n_fitting = std::clamp<int64_t>(kBytesPerBlock / (bytes + 1), 1, n_most);
     const int64_t n_groups = (n_rows + kCodedRows - 1) / kCodedRows;
     return std::clamp<int64_t>(n_groups / (2 * n_threads), 1, n_fitting);
 }
@@ -251,8 +255,7 @@ void CodedTrees::walk(const Tree& tree, const uint16_t* codes, const uint8_t* id
         }
         n_moving = n_left;
     }
-    for (int r = 0; r < kCodedRows; ++r)
-        leaves[r] = static_cast<int32_t>(trees_.nodes[tree.root + at[r]].right_child);
+    for (int r = 0; r < kCodedRows; ++r) leaves[r] = leaf_numbers_[tree.root + at[r]];
 }
 
 template <typename T>

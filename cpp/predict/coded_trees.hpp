@@ -74,7 +74,9 @@ class CodedTrees {
     std::vector<uint8_t> thresholds_;
     std::vector<int32_t> ends_;  // leaf, or node to walk on from
     std::vector<Member> members_;
-    std::vector<WalkNode> walk_nodes_;  // numbered as all nodes; empty if no tree is deep
+    // Numbered as all nodes; empty if no tree is deep.
+    std::vector<WalkNode> walk_nodes_;
+    std::vector<int32_t> leaf_numbers_;
     int64_t most_members_ = 0;
     bool has_deep_ = false, walks_categories_ = false;
 };

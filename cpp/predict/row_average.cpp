@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/predict_kernels.hpp"
+
 namespace polyleaf {
 
 namespace {
@@ -13,32 +15,34 @@ constexpr int64_t kRowsPerBlock = 64;
 
 int64_t n_blocks(int64_t n_rows) { return (n_rows + kRowsPerBlock - 1) / kRowsPerBlock; }
 
-void average_row(const RowAverageTask& task, int64_t row) {
+// Tree by tree over a block of rows, so that the leaves of a tree stay in the cache; every row
+// adds in the order of the trees.
+void average_block(const RowAverageTask& task, int64_t begin, int64_t n) {
     const int64_t width = task.n_channels;
-    double* const sums = task.averages + row * width;
+    AddSharesTask part;
+    part.n_rows = n;
+    part.n_channels = width;
+    part.leaf_stride = task.n_trees;
+    part.leaf_offsets = task.leaf_offsets;
+    part.leaf_rows = task.leaf_rows;
+    part.shares = task.shares;
+    part.values = task.values;
+    part.sums = task.averages + begin * width;
     for (int64_t tree = 0; tree < task.n_trees; ++tree) {
-        const int32_t leaf = task.leaves[row * task.n_trees + tree];
-        const double* const weights =
-            task.tree_weights ? task.tree_weights + tree * width : nullptr;
-        for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i) {
-            const double share = task.shares[i];
-            const double* const values = task.values + int64_t{task.leaf_rows[i]} * width;
-            if (weights)
-                for (int64_t k = 0; k < width; ++k) sums[k] += weights[k] * (share * values[k]);
-            else
-                for (int64_t k = 0; k < width; ++k) sums[k] += share * values[k];
-        }
+        part.leaves = task.leaves + begin * task.n_trees + tree;
+        part.weights = task.tree_weights ? task.tree_weights + tree * width : nullptr;
+        predict_kernels().add_shares(part);
     }
     if (task.tree_weights) return;
-    for (int64_t k = 0; k < width; ++k) sums[k] /= static_cast<double>(task.n_trees);
+    for (int64_t i = 0; i < n * width; ++i) part.sums[i] /= static_cast<double>(task.n_trees);
 }
 
 }  // namespace
 
 void average_rows(const RowAverageTask& task, ThreadTeam& team) {
     team.parallel_for(n_blocks(task.n_rows), [&](int64_t block, int) {
-        const int64_t end = std::min(task.n_rows, (block + 1) * kRowsPerBlock);
-        for (int64_t row = block * kRowsPerBlock; row < end; ++row) average_row(task, row);
+        const int64_t begin = block * kRowsPerBlock;
+        average_block(task, begin, std::min(task.n_rows - begin, kRowsPerBlock));
     });
 }
 
