@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "polyleaf"
 LAYERS = (
     {"cli"},
     {"experiments"},
-    {"inspection", "tuning"},
+    {"inspection", "tuning", "export"},
     {"forests", "boosting", "rules", "graphs"},
     {"trees"},
     {"estimator"},

@@ -21,7 +21,7 @@ from polyleaf.rules import RuleClassifier, RuleRegressor
 from polyleaf.trees import TreeClassifier, TreeRegressor
 
 if TYPE_CHECKING:
-    from polyleaf import datasets, experiments, inspection
+    from polyleaf import datasets, experiments, export, inspection
     from polyleaf.experiments import evaluate
     from polyleaf.tuning import TunedDecoder, cross_val_proba
 
@@ -47,6 +47,7 @@ __all__ = [
     "decoding",
     "evaluate",
     "experiments",
+    "export",
     "graphs",
     "inspection",
     "load",
@@ -64,6 +65,7 @@ _LATER = {
     "datasets": "polyleaf.datasets",
     "evaluate": "polyleaf.experiments",
     "experiments": "polyleaf.experiments",
+    "export": "polyleaf.export",
     "inspection": "polyleaf.inspection",
 }
 

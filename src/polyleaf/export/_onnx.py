@@ -1,0 +1,162 @@
+"""Write a fitted model as an ONNX graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from polyleaf._version import __version__
+from polyleaf.estimator.classifier import Classifier
+from polyleaf.export._links import read_decision, read_links
+from polyleaf.export._onnx_graph import ML_DOMAIN, Graph
+from polyleaf.export._onnx_inputs import OUTPUTS, add_inputs, feature_names
+from polyleaf.export._onnx_outputs import Results
+from polyleaf.export._onnx_trees import add_scores
+from polyleaf.export._sums import check_exportable, read_sums
+
+#: Versions of the operators that are used, and the oldest that have them all.
+_OPSET, _ML_OPSET = 18, 5
+#: A message of protocol buffers must be smaller.
+_MOST_BYTES = 2**31 - 2**20
+
+
+def to_onnx(
+    model: Any,
+    path: str | PathLike[str] | None = None,
+    *,
+    exact: bool = False,
+    outputs: str | Sequence[str] | None = None,
+    target_opset: int | Mapping[str, int] | None = None,
+) -> Any:
+    """Write a fitted model as an ONNX graph, which onnxruntime runs without Python.
+
+    Trees, forests, boosting and rules can be exported. Numeric features are one input ``X`` of
+    shape (n, p). If some feature is categorical, every feature is an input of shape (n, 1) with
+    its own name: strings for text, numbers for all else. NaN is missing; so is a category that
+    was not seen in training, such as an empty string.
+
+    A batch of n rows takes n x trees x channels numbers at a time: give large batches in parts.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted tree, forest, boosted or rule model.
+    path : str or path, optional
+        A file to write, such as ``model.onnx``.
+    exact : bool, default=False
+        Whether to take float64, and to add trees in the model's order and precision: scores are
+        equal to the last bit, but slower. Otherwise numbers are float32. Not for boosting with
+        ``leaf_fit='linear'`` and forests fitted to a sparse Y.
+    outputs : str or sequence of str, optional
+        Which of ``'prediction'``, ``'probability'`` (classifiers) and ``'score'`` to compute; by
+        default all. ``prediction`` and ``probability`` are what `predict` and `predict_proba`
+        give, dense, with the classes of several outputs side by side. ``score`` is what
+        `decision_function` gives; of a regressor its prediction, before an exponential of the
+        loss.
+    target_opset : int or mapping of str to int, optional
+        Version of the operators, at least 18; as a mapping also of ``'ai.onnx.ml'``, at least 5.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its ``metadata_props`` hold ``output_names``, ``feature_names``, ``classes``,
+        ``channel_offsets``, ``estimator`` and ``polyleaf_version``; all but the last two as JSON.
+
+    Raises
+    ------
+    ValueError
+        If the model, or its way to choose labels, cannot be written as a graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polyleaf import BoostingRegressor
+    >>> from polyleaf.export import to_onnx
+    >>> X = np.arange(40.0).reshape(-1, 2)
+    >>> model = BoostingRegressor(n_estimators=5).fit(X, np.column_stack([X[:, 0], -X[:, 1]]))
+    >>> graph = to_onnx(model)
+    >>> [output.name for output in graph.graph.output]
+    ['prediction', 'score']
+    >>> import onnxruntime
+    >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
+    >>> found, = session.run(["prediction"], {"X": X.astype(np.float32)})
+    >>> np.allclose(found, model.predict(X), rtol=1e-5)
+    True
+    """
+    check_exportable(model)
+    chosen = _chosen_outputs(model, outputs)
+    opsets = _opsets(target_opset)
+    reading = read_links(model, needs_link=chosen != ["score"])
+    decision = None
+    if "prediction" in chosen and isinstance(model, Classifier):
+        decision = read_decision(model, reading)
+    graph = Graph(is_double=exact)
+    X = add_inputs(graph, model._features)
+    sums = read_sums(model, exact)
+    results = Results(graph, reading, add_scores(graph, X, sums, exact))
+    if decision is not None:
+        results.add_decision(decision)
+    elif "prediction" in chosen:
+        results.add_numbers(sums.n_channels)
+    if "probability" in chosen:
+        results.add_probability(sums.n_channels)
+    if "score" in chosen:
+        results.add_score(sums.n_channels)
+    built = _build(graph, model, opsets)
+    if path is not None:
+        too_large = built.ByteSize() > _MOST_BYTES
+        graph.onnx.save(built, str(path), save_as_external_data=too_large)
+    return built
+
+
+def _chosen_outputs(model: Any, outputs: str | Sequence[str] | None) -> list[str]:
+    possible = [name for name in OUTPUTS if name != "probability" or isinstance(model, Classifier)]
+    if outputs is None:
+        return possible
+    given = [outputs] if isinstance(outputs, str) else list(outputs)
+    if not given or any(name not in possible for name in given):
+        listed = ", ".join(map(repr, possible))
+        raise ValueError(
+            f"outputs of a {type(model).__name__} must be some of {listed}; got {outputs!r:.80}."
+        )
+    return [name for name in possible if name in given]
+
+
+def _opsets(target_opset: int | Mapping[str, int] | None) -> dict[str, int]:
+    opsets = {"": _OPSET, ML_DOMAIN: _ML_OPSET}
+    if isinstance(target_opset, Mapping):
+        given = {name: version for name, version in target_opset.items() if name in opsets}
+    else:
+        given = {} if target_opset is None else {"": target_opset}
+    for name, version in given.items():
+        if isinstance(version, bool) or not isinstance(version, int) or version < opsets[name]:
+            raise ValueError(
+                f"target_opset must be at least {opsets[name]} for the domain {name!r}, which has "
+                f"the operators that trees need; got {version!r}."
+            )
+    return {**opsets, **given}
+
+
+def _build(graph: Graph, model: Any, opsets: dict[str, int]) -> Any:
+    helper = graph.onnx.helper
+    name = type(model).__name__
+    body = helper.make_graph(
+        graph.nodes, name, graph.inputs, graph.outputs, initializer=graph.constants
+    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    built = helper.make_model(body, opset_imports=imports, producer_name="polyleaf")
+    built.ir_version = max(10, int(helper.find_min_ir_version_for(imports)))
+    targets = model._targets
+    described = {
+        "output_names": json.dumps(list(map(str, model.output_names_))),
+        "feature_names": json.dumps(feature_names(model._features)),
+        "channel_offsets": json.dumps(targets.channel_offsets.tolist()),
+        "estimator": name,
+        "polyleaf_version": __version__,
+    }
+    if isinstance(model, Classifier):
+        described["classes"] = json.dumps([c.tolist() for c in targets.classes], default=str)
+    helper.set_model_props(built, described)
+    return built
