@@ -258,7 +258,7 @@ def _tree_outputs(graph: Graph, X: str, sums: TreeSums, leaf_values: NDArray[Any
 
 
 def _nodes(structure: TreeStructure) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Give inner nodes and leaves numbers of their own; a tree that is a leaf gets a node with it twice.
+    """Give inner nodes and leaves numbers of their own; a lone leaf gets a node, twice above it.
 
     Returns
     -------
