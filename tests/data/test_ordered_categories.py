@@ -9,7 +9,8 @@ import pytest
 import polyleaf
 from polyleaf import RuleRegressor, TreeRegressor
 from polyleaf.data import FeatureSchema
-from polyleaf.inspection import rules_json, rules_text, rules_to_python, rules_to_sql, tree_text
+from polyleaf.export import rules_to_python, rules_to_sql
+from polyleaf.inspection import rules_json, rules_text, tree_text
 
 SIZES = ["small", "medium", "large", "huge"]
 

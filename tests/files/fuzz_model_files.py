@@ -18,8 +18,9 @@ import pandas as pd
 from scipy import sparse
 
 import polyleaf
+from polyleaf.export import rules_to_python
 from polyleaf.files.storage import ModelFileError, read_model, write_model
-from polyleaf.inspection import rules_to_python, tree_text
+from polyleaf.inspection import tree_text
 from polyleaf.projections import Gaussian
 
 EXTREMES = [0, 1, -1, 2, 7, 31, 32, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**63)]

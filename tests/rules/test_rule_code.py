@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from polyleaf import RuleClassifier, RuleRegressor
-from polyleaf.inspection import rules_json, rules_to_python, rules_to_sql
+from polyleaf.export import rules_to_python, rules_to_sql
+from polyleaf.inspection import rules_json
 
 
 def python_scores(model, X):

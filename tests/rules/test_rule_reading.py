@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from polyleaf import RuleClassifier, RuleRegressor, TreeRegressor
+from polyleaf.export import rules_to_python, rules_to_sql
 from polyleaf.inspection import (
     plot_rules,
     rules_json,
     rules_text,
-    rules_to_python,
-    rules_to_sql,
 )
 from polyleaf.rules.reader import RuleReader
 

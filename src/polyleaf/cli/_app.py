@@ -13,6 +13,7 @@ from polyleaf._registry import ESTIMATORS
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._explain import explain
+from polyleaf.cli._export import export
 from polyleaf.cli._inspect import inspect
 from polyleaf.cli._main import say_version
 from polyleaf.cli._models import data_for, evaluation, features_for, predictions
@@ -31,6 +32,7 @@ app = typer.Typer(
 
 app.command()(compare)
 app.command()(explain)
+app.command()(export)
 
 
 def _show_version(is_asked: bool) -> None:

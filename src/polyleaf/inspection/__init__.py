@@ -24,7 +24,6 @@ from polyleaf.inspection._plot_shap import (
 )
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
-from polyleaf.rules.code import rules_to_python, rules_to_sql
 from polyleaf.rules.plot import plot_rules
 from polyleaf.rules.text import rules_json, rules_text
 from polyleaf.trees.plot import plot_tree
@@ -57,8 +56,6 @@ __all__ = [
     "plot_tree",
     "rules_json",
     "rules_text",
-    "rules_to_python",
-    "rules_to_sql",
     "score_variance",
     "shap_interactions",
     "shap_values",

@@ -43,7 +43,7 @@ class RuleReader:
         names = model._features.names
         n_features = int(model.n_features_in_)
         self.feature_names = [f"x{j}" for j in range(n_features)] if names is None else list(names)
-        self.value_names = _value_names(model)
+        self.value_names = value_names(model)
 
     def condition_value(self, feature: int, operator: int, value: float) -> Any:
         """Give the threshold, or the category as the user gave it."""
@@ -216,7 +216,8 @@ def rule_table(reader: RuleReader) -> Any:
     return frame
 
 
-def _value_names(model: Any) -> list[str]:
+def value_names(model: Any) -> list[str]:
+    """Name the channels of a fitted model: outputs, or classes of outputs."""
     targets = model._targets
     names = [str(name) for name in model.output_names_]
     if targets.is_1d and targets.output_names is None:

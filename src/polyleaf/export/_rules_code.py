@@ -39,7 +39,7 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     --------
     >>> import numpy as np
     >>> from polyleaf import RuleRegressor
-    >>> from polyleaf.inspection import rules_to_python
+    >>> from polyleaf.export import rules_to_python
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> model = RuleRegressor(n_rules=2, learning_rate=1.0, bootstrap=False, l2_regularization=0)
     >>> space = {}
@@ -47,14 +47,7 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     >>> space["scores"]({"x0": 5.0})
     [1.0]
     """
-    if (
-        not isinstance(function_name, str)
-        or not function_name.isidentifier()
-        or keyword.iskeyword(function_name)
-    ):
-        raise ValueError(
-            f"function_name must be an identifier and no keyword; got {function_name!r}."
-        )
+    check_function_name(function_name)
     reader = check_rules(model)
     lines = [
         f"def {function_name}(row):",
@@ -80,6 +73,12 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
             for k, score in zip(rule.output.tolist(), rule.score.tolist())
         ] or [f"{indent}pass"]
     return "\n".join([*lines, "    return s", ""])
+
+
+def check_function_name(name: Any) -> None:
+    """Raise a ValueError unless a function of Python can have the name."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"function_name must be an identifier and no keyword; got {name!r}.")
 
 
 def _python_categories(reader: RuleReader) -> list[str]:
@@ -136,7 +135,7 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
     --------
     >>> import numpy as np
     >>> from polyleaf import RuleRegressor
-    >>> from polyleaf.inspection import rules_to_sql
+    >>> from polyleaf.export import rules_to_sql
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> model = RuleRegressor(n_rules=2, learning_rate=1.0, bootstrap=False, l2_regularization=0)
     >>> print(rules_to_sql(model.fit(X, X[:, 0] > 3), "readings"))
@@ -149,30 +148,35 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
     columns = []
     for k, name in enumerate(reader.value_names):
         terms = _sql_terms(reader, k) or ["0"]
-        columns.append(f"  {_sql_sum(terms)} AS {_quoted(prefix + name)}")
+        columns.append(f"  {sql_sum(terms)} AS {quoted(prefix + name)}")
     return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_sql_source(reader, table)}"
+
+
+def sql_source_name(table: str | Sequence[str]) -> str:
+    """Quote the name of a table, or its parts."""
+    parts = [table] if isinstance(table, str) or not isinstance(table, Sequence) else list(table)
+    if not parts or not all(isinstance(part, str) and part for part in parts):
+        raise ValueError(f"table must be a name or the parts of one; got {table!r:.80}.")
+    return ".".join(map(quoted, parts))
 
 
 def _sql_source(reader: RuleReader, table: str | Sequence[str]) -> str:
     """Name the table, or select from it with NULL for categories that fit has not seen."""
-    parts = [table] if isinstance(table, str) or not isinstance(table, Sequence) else list(table)
-    if not parts or not all(isinstance(part, str) and part for part in parts):
-        raise ValueError(f"table must be a name or the parts of one; got {table!r:.80}.")
-    source = ".".join(map(_quoted, parts))
+    source = sql_source_name(table)
     categories = reader.used_categories()
     if not categories:
         return source
     columns = []
     for feature in reader.used_features():
-        column = _quoted(feature)
+        column = quoted(feature)
         if feature in categories:
-            known = ", ".join(map(_sql_value, categories[feature]))
+            known = ", ".join(map(sql_value, categories[feature]))
             column = f"CASE WHEN {column} IN ({known}) THEN {column} END AS {column}"
         columns.append(f"    {column}")
     return "(\n  SELECT\n" + ",\n".join(columns) + f"\n  FROM {source}\n) AS known"
 
 
-def _sql_sum(terms: list[str]) -> str:
+def sql_sum(terms: list[str]) -> str:
     """Add terms up, in brackets where there are many."""
     while len(terms) > _TERMS_PER_SUM:
         starts = range(0, len(terms), _TERMS_PER_SUM)
@@ -188,7 +192,7 @@ def _sql_terms(reader: RuleReader, channel: int) -> list[str]:
         scores = dict(zip(rule.output.tolist(), rule.score.tolist()))
         if channel not in scores:
             continue
-        tests = [_sql_test(*condition) for condition in reader.conditions(t)]
+        tests = [sql_test(*condition) for condition in reader.conditions(t)]
         score = repr(scores[channel])
         terms.append(
             f"CASE WHEN {' AND '.join(tests)} THEN {score} ELSE 0 END" if tests else score
@@ -196,24 +200,26 @@ def _sql_terms(reader: RuleReader, channel: int) -> list[str]:
     return terms
 
 
-def _sql_test(feature: str, operator: str, value: Any) -> str:
-    column = _quoted(feature)
+def sql_test(feature: str, operator: str, value: Any) -> str:
+    """Write a condition."""
+    column = quoted(feature)
     if operator == "is missing":
         return f"{column} IS NULL"
     if operator == "is known":
         return f"{column} IS NOT NULL"
     if operator == "in":
-        return f"{column} IN ({', '.join(map(_sql_value, value)) or 'NULL'})"
+        return f"{column} IN ({', '.join(map(sql_value, value)) or 'NULL'})"
     if operator in ("<=", ">") and math.isinf(value):  # SQL has no such number
         largest = math.copysign(sys.float_info.max, value)
         if value < 0:
             operator = "<" if operator == "<=" else ">="
         return f"{column} {operator} {largest!r}"
     sign = "<>" if operator == "!=" else operator
-    return f"{column} {sign} {_sql_value(value)}"
+    return f"{column} {sign} {sql_value(value)}"
 
 
-def _sql_value(value: Any) -> str:
+def sql_value(value: Any) -> str:
+    """Write a category or a threshold."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool):
@@ -221,5 +227,6 @@ def _sql_value(value: Any) -> str:
     return repr(value)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Write the name of a column or a table."""
     return '"' + name.replace('"', '""') + '"'
