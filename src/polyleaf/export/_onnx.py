@@ -18,6 +18,8 @@ from polyleaf.export._sums import check_exportable, read_sums
 
 #: Versions of the operators that are used, and the oldest that have them all.
 _OPSET, _ML_OPSET = 18, 5
+#: Enough for numeric features.
+_OLDEST_ML_OPSET = 3
 #: A message of protocol buffers must be smaller.
 _MOST_BYTES = 2**31 - 2**20
 
@@ -56,7 +58,8 @@ def to_onnx(
         `decision_function` gives; of a regressor its prediction, before an exponential of the
         loss.
     target_opset : int or mapping of str to int, optional
-        Version of the operators, at least 18; as a mapping also of ``'ai.onnx.ml'``, at least 5.
+        Version of the operators, at least 18; as a mapping also of ``'ai.onnx.ml'``, 5 by
+        default, and at least 3 for numeric features.
 
     Returns
     -------
@@ -87,13 +90,14 @@ def to_onnx(
     """
     check_exportable(model)
     chosen = _chosen_outputs(model, outputs)
-    opsets = _opsets(target_opset)
+    features = model._features
+    opsets = _opsets(target_opset, features.has_categories or bool(features.levels))
     reading = read_links(model, needs_link=chosen != ["score"])
     decision = None
     if "prediction" in chosen and isinstance(model, Classifier):
         decision = read_decision(model, reading)
-    graph = Graph(is_double=exact)
-    X = add_inputs(graph, model._features)
+    graph = Graph(exact, opsets[ML_DOMAIN])
+    X = add_inputs(graph, features)
     sums = read_sums(model, exact)
     results = Results(graph, reading, add_scores(graph, X, sums, exact))
     if decision is not None:
@@ -124,16 +128,17 @@ def _chosen_outputs(model: Any, outputs: str | Sequence[str] | None) -> list[str
     return [name for name in possible if name in given]
 
 
-def _opsets(target_opset: int | Mapping[str, int] | None) -> dict[str, int]:
+def _opsets(target_opset: int | Mapping[str, int] | None, has_categories: bool) -> dict[str, int]:
     opsets = {"": _OPSET, ML_DOMAIN: _ML_OPSET}
+    least = {"": _OPSET, ML_DOMAIN: _ML_OPSET if has_categories else _OLDEST_ML_OPSET}
     if isinstance(target_opset, Mapping):
         given = {name: version for name, version in target_opset.items() if name in opsets}
     else:
         given = {} if target_opset is None else {"": target_opset}
     for name, version in given.items():
-        if isinstance(version, bool) or not isinstance(version, int) or version < opsets[name]:
+        if isinstance(version, bool) or not isinstance(version, int) or version < least[name]:
             raise ValueError(
-                f"target_opset must be at least {opsets[name]} for the domain {name!r}, which has "
+                f"target_opset must be at least {least[name]} for the domain {name!r}, which has "
                 f"the operators that trees need; got {version!r}."
             )
     return {**opsets, **given}

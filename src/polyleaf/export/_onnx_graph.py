@@ -19,9 +19,12 @@ class Graph:
     ----------
     is_double : bool
         Whether numbers are float64, else float32.
+    ml_version : int
+        Version of the operators of ai.onnx.ml: 3, 4 (without categories) or later.
     """
 
-    def __init__(self, is_double: bool) -> None:
+    def __init__(self, is_double: bool, ml_version: int = 5) -> None:
+        self.ml_version = ml_version
         self.onnx: Any = require("onnx", "exports to ONNX")
         self.dtype: Any = np.float64 if is_double else np.float32
         self.nodes: list[Any] = []

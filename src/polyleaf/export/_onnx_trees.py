@@ -16,6 +16,8 @@ from polyleaf.export._onnx_graph import ML_DOMAIN, Graph
 from polyleaf.export._sums import TreeSums
 from polyleaf.trees.structure import TreeStructure
 
+#: Version of ai.onnx.ml that has TreeEnsemble.
+_TREE_ENSEMBLE = 5
 _LESS_OR_EQUAL, _MEMBER = 0, 6
 #: Numbers of leaves beyond this are not exact in float32.
 _EXACT_FLOAT32 = 2**24
@@ -224,6 +226,8 @@ def _axis(graph: Graph, axis: int) -> str:
 
 def _tree_outputs(graph: Graph, X: str, sums: TreeSums, leaf_values: NDArray[Any]) -> str:
     """Give the value of every tree's leaf, of shape (n, n_trees)."""
+    if graph.ml_version < _TREE_ENSEMBLE:
+        return _older_tree_outputs(graph, X, sums, leaf_values)
     structure, tree_of_leaf = sums.structure, sums.tree_of_leaf
     nodes, leaves = _nodes(structure)
     inner = nodes["inner"]
@@ -255,6 +259,36 @@ def _tree_outputs(graph: Graph, X: str, sums: TreeSums, leaf_values: NDArray[Any
         for name, value in attributes.items()
     }
     return graph.add("TreeEnsemble", X, domain=ML_DOMAIN, **plain)
+
+
+def _older_tree_outputs(graph: Graph, X: str, sums: TreeSums, leaf_values: NDArray[Any]) -> str:
+    """Do the same with the operator of earlier versions, which has no sets of categories."""
+    structure = sums.structure
+    is_leaf, n_nodes = structure.is_leaf, structure.n_nodes
+    sizes = np.diff(structure.tree_offsets)
+    tree = np.repeat(np.arange(sums.n_trees), sizes)
+    place = np.arange(n_nodes) - structure.tree_offsets[tree]
+    splits = _rounded_down(np.where(is_leaf, 0.0, structure.threshold), graph.dtype)
+    values = np.asarray(leaf_values).astype(graph.dtype)
+    is_double = graph.dtype == np.float64
+    suffix = "_as_tensor" if is_double else ""
+    attributes: dict[str, Any] = {
+        "n_targets": sums.n_trees,
+        "nodes_treeids": tree.tolist(),
+        "nodes_nodeids": place.tolist(),
+        "nodes_featureids": np.where(is_leaf, 0, structure.feature).tolist(),
+        "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_truenodeids": np.where(is_leaf, 0, place + 1).tolist(),
+        "nodes_falsenodeids": np.where(is_leaf, 0, structure.right).tolist(),
+        "nodes_missing_value_tracks_true": np.where(is_leaf, 0, structure.missing_left).tolist(),
+        f"nodes_values{suffix}": graph.tensor(splits) if is_double else splits.tolist(),
+        "target_treeids": tree[is_leaf].tolist(),
+        "target_nodeids": place[is_leaf].tolist(),
+        "target_ids": tree[is_leaf].tolist(),
+        f"target_weights{suffix}": graph.tensor(values) if is_double else values.tolist(),
+    }
+    # Its result is float32 in any case: numbers of leaves, or values of float32, are exact.
+    return graph.add("TreeEnsembleRegressor", X, domain=ML_DOMAIN, **attributes)
 
 
 def _nodes(structure: TreeStructure) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
