@@ -64,7 +64,7 @@ def save(model: Any, path: str | os.PathLike[str], *, scores: Any = None) -> Non
     write_model(path, arrays, metadata | {"polyleaf": __version__})
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     """Read an estimator that `save` wrote.
 
     Loading runs no code from the file, and checks everything that the compiled core relies on.
@@ -72,6 +72,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path-like
+    mmap : bool, default=False
+        Whether large arrays stay in the file and are mapped into memory, which all processes
+        that load it share. The file must not be changed in place meanwhile; `save` replaces it,
+        which is fine.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ...
     polyleaf.files.storage.ModelFileError: ... is not a model file, or is damaged: ...
     """
-    arrays, metadata = read_model(path)
+    arrays, metadata = read_model(path, bool(mmap))
     where = repr(os.fspath(path))
     # Nothing but what is listed is ever constructed.
     name = str(metadata.get("estimator"))

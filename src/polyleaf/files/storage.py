@@ -27,6 +27,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from polyleaf.checks.paths import is_special
+from polyleaf.files.mapping import map_arrays
 
 try:
     import fcntl
@@ -146,8 +147,16 @@ def _check_writable(target: Path) -> None:
         )
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def read_model(
+    path: str | os.PathLike[str], mmap: bool = False
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read what `write_model` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+    mmap : bool
+        Whether arrays are views of the file.
 
     Returns
     -------
@@ -171,7 +180,10 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     try:
         with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
             header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = [] if mmap else file.keys()
+            arrays = {name: file.get_tensor(name) for name in names}
+        if mmap:
+            arrays = map_arrays(path)
     except Exception as error:
         raise ModelFileError(
             f"{os.fspath(path)!r} is not a model file, or is damaged: {error}{_advice(path)}"
