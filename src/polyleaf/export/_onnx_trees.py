@@ -22,7 +22,7 @@ _LESS_OR_EQUAL, _MEMBER = 0, 6
 #: Numbers of leaves beyond this are not exact in float32.
 _EXACT_FLOAT32 = 2**24
 #: Entries of (trees, channels) per row from which trees are added one by one.
-_MOST_GATHERED = 2**17
+_MOST_GATHERED = 2**14
 
 
 def add_scores(graph: Graph, X: str, sums: TreeSums, exact: bool) -> str:
