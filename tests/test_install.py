@@ -44,7 +44,10 @@ def test_the_smoke_test_of_wheels_passes_here():
     assert told.stdout.startswith(f"polyleaf {polyleaf.__version__} works on Python ")
 
 
-@pytest.mark.parametrize("name", ["plot", "readers", "cli", "report", "stats", "pipelines"])
+EXTRAS = ["plot", "readers", "cli", "report", "stats", "pipelines", "onnx", "treelite"]
+
+
+@pytest.mark.parametrize("name", EXTRAS)
 def test_the_guide_names_every_extra(name):
     assert name in PROJECT["project"]["optional-dependencies"]
     page = (ROOT / "docs" / "guide" / "install.md").read_text(encoding="utf-8")

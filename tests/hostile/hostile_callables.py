@@ -142,8 +142,6 @@ _MODELS = {
     "plot_rules": "RuleClassifier",
     "rules_json": "RuleClassifier",
     "rules_text": "RuleClassifier",
-    "rules_to_python": "RuleClassifier",
-    "rules_to_sql": "RuleClassifier",
 }
 
 
