@@ -217,7 +217,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("compare", "tags", "--methods", "Trees"), "Did you mean 'Tree'"),
         (("compare", "tags", "--budget", "soon"), "90s, 10m or 2h"),
         (("compare", "tags", "--cv", "0"), "cv must be a number of folds from 2"),
-        (("compare", "tags", "--rows", "0"), "must be 1 or more"),
+        (("compare", "tags", "--rows", "0"), "must be an integer, 1 or more"),
         (("compare", "tags", "--tuning", "much"), "--tuning must be a share"),
         (("compare", "tags", "--limit", "0"), "90s, 10m or 2h"),
         (("compare", "tags", "--jobs", "0"), "n_jobs must be None or an integer other than 0"),

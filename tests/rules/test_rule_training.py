@@ -98,10 +98,10 @@ def test_threads_do_not_change_what_is_learnt(loss, head):
 def test_more_than_fits_into_memory_is_refused_before_anything_is_learnt(
     make, is_sparse, monkeypatch
 ):
+    X, Y = make_multilabel(500, 10, 300, random_state=0)
     monkeypatch.setattr("polyleaf.checks.memory.available_memory", lambda: 2**20)
     monkeypatch.setattr("polyleaf.checks.memory.SMALL_BYTES", 0)
     monkeypatch.setattr(RuleLearner, "__init__", None)
-    X, Y = make_multilabel(500, 10, 300, random_state=0)
     with pytest.raises(
         MemoryError, match=r"500 rows and 300 outputs \(\d,\d+,\d+ bytes\): 0\.0 GiB"
     ):
