@@ -75,13 +75,13 @@ void FeatureSearch::sum_categories(const SearchNode& node) {
 }
 
 // Subsets that are chosen among many explain a part of any node, be its rows shuffled: c
-// categories of n rows are then expected to have (c - 1) / n of its impurity between them. A plain
-// cut has one such share, too, which is free. The credit is the share of what the categories
-// explain that is left without the others; what a subset gains is multiplied by it. Where none is
-// left, no subset is looked for.
+// categories of n rows are then expected to have (c - 1) / n of its impurity between them. A few
+// such shares are free, since the best cut of a number has them, too. The credit is the share of
+// what the categories explain that is left without the others; what a subset gains is multiplied
+// by it. Where none is left, no subset is looked for.
 double FeatureSearch::credit_categories(const SearchNode& node) {
     const double penalty = workspace_.params.category_penalty;
-    if (penalty == 0.0 || column_.n_distinct() <= 2) return 1.0;
+    if (penalty == 0.0 || static_cast<double>(column_.n_distinct()) <= kFreeCategories) return 1.0;
     const double expected = penalty * chance_share(node) * node.totals->impurity;
     if (!(expected > 0.0)) return 1.0;
     const double between = workspace_.channels.is_sparse() ? between_categories_of_labels(node)
@@ -89,13 +89,13 @@ double FeatureSearch::credit_categories(const SearchNode& node) {
     return between > expected ? 1.0 - expected / between : 0.0;
 }
 
-// The share of the impurity that chance puts between the categories, but for that of one cut. A
+// The share of the impurity that chance puts between the categories, but for what is free. A
 // row of weight w counts as w^2: the second copy of a row in a bootstrap sample tells nothing new.
 double FeatureSearch::chance_share(const SearchNode& node) const {
-    const double n_free = column_.missing.empty() ? 2.0 : 3.0;
+    const double n_free = kFreeCategories + (column_.missing.empty() ? 0.0 : 1.0);
     if (workspace_.per_channel()) return chance_share_per_channel(node, n_free);
     if (workspace_.channels.policy == HessianPolicy::unit)
-        return (static_cast<double>(column_.n_distinct()) - 2.0) / node.range.size();
+        return (static_cast<double>(column_.n_distinct()) - kFreeCategories) / node.range.size();
     double all = 0.0, listed = 0.0, listed_weight = 0.0, share = 0.0;
     for (int64_t i = node.range.begin; i < node.range.end; ++i) all += square_of_weight(i);
     auto add_rows = [&](const uint32_t* rows, size_t n_rows) {

@@ -92,7 +92,7 @@ double FixedScan::credit_categories(const FixedTotals& totals, int32_t feature) 
     const size_t width = totals.sums.size(), n_items = item_codes_.size();
     const bool has_missing = item_codes_.back() == static_cast<uint32_t>(shape_.n_bins(feature));
     const double n_distinct = static_cast<double>(n_items) - (has_missing ? 1.0 : 0.0);
-    const double share = (n_distinct - 2.0) / static_cast<double>(totals.n_rows);
+    const double share = (n_distinct - kFreeCategories) / static_cast<double>(totals.n_rows);
     const double expected = params_.category_penalty * share * totals.impurity;
     if (!(expected > 0.0)) return 1.0;
     double between = 0.0;

@@ -143,6 +143,9 @@ constexpr size_t kMaxListBytes = size_t{4} << 20;
 constexpr int64_t kSmallRows = kMostProductRows;
 // More categories than this in a node are ordered along their main axis instead of one by one.
 constexpr int64_t kMaxGreedyCategories = 64;
+// By chance, the best cut of a number gains about as much as the best subset of so many
+// categories: they are free of GrowParams::category_penalty.
+constexpr double kFreeCategories = 8.0;
 // From so many rows to a code, a list is walked from code to code.
 constexpr int64_t kLongGroup = kLongGroupOfBlock;
 // What the sums of all flags may take: in one node, and in all nodes that wait.

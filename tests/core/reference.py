@@ -21,6 +21,8 @@ MISSING = -1
 PURE_SHARE = 1e-11
 MAX_GREEDY_CATEGORIES = 64
 MAX_BRUTE_FORCE_CATEGORIES = 8
+#: Categories of a node that are not held against it.
+FREE_CATEGORIES = 8
 
 Mask = NDArray[np.bool_]
 
@@ -200,11 +202,11 @@ class Reference:
     def credits(self, rows: NDArray[Any], feature: int, left: Mask) -> NDArray[Any]:
         """Share of each split's gain that chance does not explain.
 
-        Shuffled rows put a share of the impurity between categories; two categories' is free.
+        Shuffled rows put a share of the impurity between categories; that of a few is free.
         """
         codes = self.codes[rows, feature]
         n_categories = np.unique(codes[codes != MISSING]).size
-        is_free = not self.binned.is_categorical[feature] or n_categories <= 2
+        is_free = not self.binned.is_categorical[feature] or n_categories <= FREE_CATEGORIES
         if is_free or self.rules.category_penalty == 0:
             return np.ones(len(left))
         items = np.array(self.category_items(rows, feature))
@@ -212,7 +214,7 @@ class Reference:
         between = np.where(H > 0, G**2 / np.where(H > 0, H, 1.0), 0.0).sum()
         G, H = self.gradient[rows].sum(0), self.hessian[rows].sum(0)
         between -= np.where(H > 0, G**2 / np.where(H > 0, H, 1.0), 0.0).sum()
-        n_free = len(items) - n_categories + 2
+        n_free = len(items) - n_categories + FREE_CATEGORIES
         # A row of weight w counts as w^2; channels count by their weight.
         h = self.hessian[rows] if self.has_entry_weights else self.hessian[rows, :1]
         own, squares = items @ h, items @ h**2

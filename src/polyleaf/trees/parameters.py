@@ -116,10 +116,10 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "category_penalty": Parameter(
         "float",
         "How many times the gain that chance would give to a subset of many categories is taken\n"
-        "off its gain: of c categories in a node of n rows, (c - 2) / n of the impurity.\n"
-        "A column with hundreds of categories is split only if they explain more than that.\n"
-        "Larger: fewer splits of rare categories. 0: none is taken off, as in predictive\n"
-        "clustering trees. Two categories, and random subsets, are never concerned.",
+        "off its gain: of c categories in a node of n rows, (c - 8) / n of the impurity. Columns\n"
+        "with hundreds of categories are split only if these explain more than that. Larger:\n"
+        "fewer splits of rare categories. 0: none is taken off, as in predictive clustering\n"
+        "trees. Up to eight categories and random subsets are not concerned.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
         added=Added("0.1.0", before=0.0),
