@@ -105,7 +105,7 @@ wheel: $(VENV)/.wheels
 test-wheels:
 	$(PYTHON) tools/wheels.py test
 
-# The core for another processor, with Debian's g++-aarch64-linux-gnu (and qemu-user to run it).
+# The core for another processor, with Debian's g++-aarch64-linux-gnu.
 cross: $(VENV)/.base
 	bash tools/cross_build.sh $(BIN)
 

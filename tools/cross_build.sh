@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cross_build.sh BIN: compile the core for aarch64 and, where qemu-user is at hand, run a check of it.
-# BIN is the folder with cmake and ninja. On Debian: apt install g++-aarch64-linux-gnu qemu-user
+# cross_build.sh BIN: compile the core for aarch64; nothing of it is run.
+# BIN is the folder with cmake and ninja. On Debian: apt install g++-aarch64-linux-gnu
 set -euo pipefail
 bin=$(realpath -s "$1")
 compiler=${CROSS_CXX:-aarch64-linux-gnu-g++}
@@ -10,8 +10,4 @@ folder=build/aarch64
     -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_BUILD_TYPE=Release -DPOLYLEAF_PYTHON=OFF >/dev/null
 "$bin/cmake" --build "$folder"
-if command -v qemu-aarch64 >/dev/null; then
-    qemu-aarch64 -L /usr/aarch64-linux-gnu "$folder/core_check"
-else
-    echo "qemu-aarch64 is not installed: the core was compiled, not run"
-fi
+echo "the core was compiled for aarch64, not run"
