@@ -159,7 +159,8 @@ def use(model):
                 answers.append(type(error).__name__)
     for name in _PROPERTIES:
         if hasattr(type(model), name):
-            getattr(model, name)
+            # A model may not have all of them: those of older files do not know their rows.
+            getattr(model, name, None)
     repr(model)
     return answers
 

@@ -88,7 +88,10 @@ def write_model(
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+            if fcntl is not None:  # under the lock: others would take the file for stale
+                os.replace(temporary, target)
+        if fcntl is None:  # Windows does not rename open files
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -99,20 +102,23 @@ def _open_temporary(target: Path) -> tuple[int, Path]:
     while True:
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        # Another writer may take it for stale between the two lines.
-        if not _lock(descriptor) or temporary.exists():
+        # Another writer may take it for stale between the two lines, and remove it.
+        is_locked = _lock(descriptor)
+        if is_locked is None or (is_locked and temporary.exists()):
             return descriptor, temporary
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock a file if nobody has and the system can."""
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file unless somebody else has; None where the system cannot."""
     if fcntl is None:
-        return False
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:
+        return None
     return True
 
 

@@ -99,9 +99,11 @@ def shown_values(model: Any, X: Any) -> Any:
     """Give a function of row and feature that tells the value as the user wrote it."""
     frame = nw.from_native(X, eager_only=True, strict=False)
     if isinstance(frame, nw.DataFrame):
-        names = feature_names_of(model)
-        columns = names if set(names) <= set(frame.columns) else frame.columns
-        return lambda row, feature: frame[columns[feature]][row]
+        names, known = feature_names_of(model), list(frame.columns)
+        columns = list(frame.iter_columns())
+        if set(names) <= set(known):
+            columns = [columns[known.index(name)] for name in names]
+        return lambda row, feature: columns[feature][row]
     if hasattr(X, "tocsr"):
         rows = X.tocsr()
         return lambda row, feature: rows[row, feature]

@@ -77,13 +77,13 @@ def cross_val_proba(
     --------
     >>> from polyleaf import RandomForestClassifier, cross_val_proba
     >>> from polyleaf.datasets import make_multilabel
-    >>> from polyleaf.metrics import macro_auc_score
+    >>> from polyleaf.metrics import roc_auc_score
     >>> X, Y = make_multilabel(300, 5, 4, random_state=0)
     >>> forest = RandomForestClassifier(n_estimators=20, random_state=0)
     >>> probabilities = cross_val_proba(forest, X, Y, cv=3, random_state=0)
     >>> probabilities.shape
     (300, 4)
-    >>> bool(macro_auc_score(Y, probabilities) > 0.7)
+    >>> bool(roc_auc_score(Y, probabilities) > 0.7)
     True
     """
     if not hasattr(model, "predict_proba"):
