@@ -56,8 +56,10 @@ plan-tables: $(VENV)/.built
 demo: $(VENV)/.demo
 	$(BIN)/python -m polyleaf.cli compare --out demo
 
+# Two processes, a file of tests in one of them; WORKERS=8 uses more cores.
+WORKERS ?= 2
 test: $(VENV)/.built $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

@@ -1,12 +1,17 @@
 """Size, load time and latency of a boosted model: as a model file, ONNX and treelite.
 
-    python -m benchmarks.export [--outputs 16 100 1000] [--trees 100]
+    python -m benchmarks.export [--outputs 16 100 1000] [--trees 100] [--write]
 
-Prints a table in Markdown. XGBoost and CatBoost stand beside it if they are installed.
+Prints a table in Markdown; `--write` makes docs/benchmarks/export.md of it. XGBoost and CatBoost
+stand beside it if they are installed.
 """
 
 import argparse
+import datetime
+import importlib.metadata
 import pickle
+import platform
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,17 +24,62 @@ from polyleaf.export import to_onnx, to_treelite
 N_ROWS, N_FEATURES, DEPTH = 2000, 20, 5
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "export.md"
+PACKAGES = ("onnxruntime", "treelite", "xgboost", "xgboost-cpu", "catboost")
+HEAD = """\
+| outputs | program | file, MB | load, ms | 1 row, ms | 1,000 rows, ms |
+|---:|---|---:|---:|---:|---:|"""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--outputs", type=int, nargs="+", default=[16, 100, 1000])
     parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks/export.md")
     arguments = parser.parse_args()
-    print("| outputs | program | file, MB | load, ms | 1 row, ms | 1,000 rows, ms |")
-    print("|---|---|---|---|---|---|")
+    print(HEAD)
+    lines = []
     for n_outputs in arguments.outputs:
         with tempfile.TemporaryDirectory() as folder:
             for name, path, load, predict in programs(n_outputs, arguments.trees, Path(folder)):
-                show(n_outputs, name, path, load, predict)
+                lines.append(measure(n_outputs, name, path, load, predict))
+                print(lines[-1], flush=True)
+    if arguments.write:
+        write(lines, arguments.trees)
+
+
+def write(lines, n_trees):
+    """Write the page, with what it was measured with."""
+    today = datetime.date.today().isoformat()
+    command = " ".join(["python -m benchmarks.export", *sys.argv[1:]])
+    versions = ", ".join([f"polyleaf {polyleaf.__version__}", *map(" ".join, installed())])
+    PAGE.write_text(
+        f"""# Size and latency of exported models
+
+```console
+$ {command}
+```
+
+Boosting of {n_trees} trees of depth {DEPTH} on {N_FEATURES} features and {N_ROWS:,} rows, one
+thread. Medians of 5 loads, 50 predictions of one row and 5 of 1,000, on a machine with two cores
+that other work shared: read the ratios. CatBoost's model is a pickle. Written on {today} with
+CPython {platform.python_version()}, {versions}.
+
+{HEAD}
+"""
+        + "\n".join(lines)
+        + "\n",
+        encoding="utf-8",
+    )
+
+
+def installed():
+    """Yield packages and their versions."""
+    for name in PACKAGES:
+        try:
+            yield name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
 
 
 def make_data(n_outputs):
@@ -116,7 +166,12 @@ def rival_programs(X, Y, n_trees, folder):
         return
     path = folder / "model.pickle"
     rival = catboost.CatBoostRegressor(
-        iterations=n_trees, depth=DEPTH, loss_function="MultiRMSE", thread_count=1, verbose=False
+        iterations=n_trees,
+        depth=DEPTH,
+        loss_function="MultiRMSE",
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
     ).fit(X, Y)
     path.write_bytes(pickle.dumps(rival))
     yield (
@@ -127,7 +182,7 @@ def rival_programs(X, Y, n_trees, folder):
     )
 
 
-def show(n_outputs, name, path, load, predict):
+def measure(n_outputs, name, path, load, predict):
     X, _ = make_data(n_outputs)
     n_bytes = path.stat().st_size
     loading = median_ms(load, 5)
@@ -135,9 +190,7 @@ def show(n_outputs, name, path, load, predict):
     one = median_ms(lambda: predict(loaded, X[:1]), 50)
     many = median_ms(lambda: predict(loaded, X[:1000]), 5)
     size = f"{n_bytes / 1e6:.2f}"
-    print(
-        f"| {n_outputs} | {name} | {size} | {loading:.1f} | {one:.2f} | {many:.1f} |", flush=True
-    )
+    return f"| {n_outputs} | {name} | {size} | {loading:.1f} | {one:.2f} | {many:.1f} |"
 
 
 def median_ms(function, n_times):

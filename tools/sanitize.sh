@@ -24,7 +24,8 @@ _spec = importlib.util.spec_from_file_location("polyleaf._core", os.environ["POL
 sys.modules["polyleaf._core"] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(sys.modules["polyleaf._core"])
 PYTHON
-export PYTHONPATH="$folder/hook" POLYLEAF_CORE="$(echo "$folder"/_core*.so)"
+export PYTHONPATH="$folder/hook${PYTHONPATH:+:$PYTHONPATH}"
+export POLYLEAF_CORE="$(echo "$folder"/_core*.so)"
 if [ "$kind" = thread ]; then
     # The fixed addresses of its shadow memory do not go with random ones. NumPy and the
     # interpreter are not instrumented: only races within the core are reported.

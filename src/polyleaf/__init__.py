@@ -3,22 +3,24 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from polyleaf import decoding, graphs, losses, metrics, projections
+from polyleaf import decoding, graphs, hierarchy, losses, metrics, projections
 from polyleaf._version import __version__ as __version__
-from polyleaf.boosting import BoostingClassifier, BoostingRegressor
+from polyleaf.boosting import BoostingClassifier, BoostingMixed, BoostingRegressor
 from polyleaf.data import BinnedData
 from polyleaf.files.saving import load, read_card, save
 from polyleaf.forests import (
     BaggedTreesClassifier,
     BaggedTreesRegressor,
     ExtraTreesClassifier,
+    ExtraTreesMixed,
     ExtraTreesRegressor,
     RandomForestClassifier,
+    RandomForestMixed,
     RandomForestRegressor,
 )
 from polyleaf.graphs.estimators import GraphClassifier, GraphEnsembleClassifier
 from polyleaf.rules import RuleClassifier, RuleRegressor
-from polyleaf.trees import TreeClassifier, TreeRegressor
+from polyleaf.trees import TreeClassifier, TreeMixed, TreeRegressor
 
 if TYPE_CHECKING:
     from polyleaf import datasets, experiments, export, inspection
@@ -30,16 +32,20 @@ __all__ = [
     "BaggedTreesRegressor",
     "BinnedData",
     "BoostingClassifier",
+    "BoostingMixed",
     "BoostingRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesMixed",
     "ExtraTreesRegressor",
     "GraphClassifier",
     "GraphEnsembleClassifier",
     "RandomForestClassifier",
+    "RandomForestMixed",
     "RandomForestRegressor",
     "RuleClassifier",
     "RuleRegressor",
     "TreeClassifier",
+    "TreeMixed",
     "TreeRegressor",
     "TunedDecoder",
     "cross_val_proba",
@@ -49,6 +55,7 @@ __all__ = [
     "experiments",
     "export",
     "graphs",
+    "hierarchy",
     "inspection",
     "load",
     "losses",

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 _FAMILIES = {
-    "trees": ("TreeRegressor", "TreeClassifier"),
+    "trees": ("TreeRegressor", "TreeClassifier", "TreeMixed"),
     "forests": (
         "RandomForestRegressor",
         "RandomForestClassifier",
@@ -19,9 +19,11 @@ _FAMILIES = {
         "ExtraTreesClassifier",
         "BaggedTreesRegressor",
         "BaggedTreesClassifier",
+        "RandomForestMixed",
+        "ExtraTreesMixed",
     ),
     "graphs.estimators": ("GraphClassifier", "GraphEnsembleClassifier"),
-    "boosting": ("BoostingRegressor", "BoostingClassifier"),
+    "boosting": ("BoostingRegressor", "BoostingClassifier", "BoostingMixed"),
     "rules": ("RuleRegressor", "RuleClassifier"),
 }
 #: Estimators around another one.

@@ -192,5 +192,5 @@ def test_only_boosting_has_an_output_map():
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_a_y_of_numbers_and_labels_is_refused_by_name(make):
     mixed = np.array([[0.5, "a"], [1.5, "b"], [2.5, "a"]], dtype=object)
-    with pytest.raises(ValueError, match="a y of both kinds needs two models"):
+    with pytest.raises(ValueError, match="BoostingMixed for a y of both kinds"):
         make().fit(X[:3], mixed)

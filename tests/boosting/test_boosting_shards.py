@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyleaf import BoostingClassifier, BoostingRegressor, projections
 from polyleaf.boosting.booster import Booster, GrownRound
-from polyleaf.boosting.units import Units
+from polyleaf.boosting.leaves import Units
 from polyleaf.data.training import read_training
 from polyleaf.trees.moments import channel_moments
 from polyleaf.trees.shards import Shard, draw_counts, draw_share

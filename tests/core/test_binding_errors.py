@@ -105,7 +105,7 @@ def words(**changes):
         {"bin_offsets": np.array([0, 2, 3]), "bin_low": np.arange(3.0), "bin_high": np.arange(3.0),
          "sparse_default": np.zeros(2, np.uint32)},
     ],
-    ids=str,
+    ids=", ".join,
 )  # fmt: skip
 def test_words_without_codes_are_refused_unless_they_have_two_values(change):
     _core.Binned(**words())
@@ -423,7 +423,7 @@ def leaf_arguments():
         {"means": np.empty((2, 3))},
         {"n_threads": 0},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_leaf_means_refuses(change):
     _core.leaf_means(**leaf_arguments())
@@ -473,7 +473,7 @@ def encode_arguments():
         {"codes": np.empty((1, 5, 4), np.int8)},
         {"n_threads": 0},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_encode_columns_refuses(change):
     _core.encode_columns(**encode_arguments())

@@ -126,7 +126,7 @@ def cut_arguments():
         {"n_commonest": np.empty(3, np.int32)},
         {"n_threads": 0},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_cut_columns_refuses(change):
     _core.cut_columns(**cut_arguments())
@@ -162,7 +162,7 @@ def test_cut_into_bins_refuses(counts, n_bins):
         {"block": np.empty((1, 5), np.float32)},
         {"n_threads": 0},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_gather_columns_refuses(change):
     arguments = {

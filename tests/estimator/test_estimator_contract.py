@@ -53,6 +53,8 @@ WRONG_VALUES = {
     "min_coverage": 0,
     "l1_regularization": -2.0,
     "decoding": "thresholds",
+    "hierarchy": "tree",
+    "on_violation": "closed",
     "leaf_fit": "relable",
     "leaf_values": "newtn",
     "sums": "fix",

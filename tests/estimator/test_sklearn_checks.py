@@ -26,6 +26,19 @@ ROUNDED_GRADIENTS = dict.fromkeys(
     DRAWN_ROWS,
     "asks for seven equal digits; gradients are float32, and a hundred rounds build on them",
 )
+FRAMES = dict.fromkeys(
+    (
+        *DRAWN_ROWS,
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_estimators_pickle",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_fit_idempotent",
+    ),
+    "computes with predictions as arrays; those of mixed kinds are frames, and their "
+    "probabilities a dict",
+)
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "TreeClassifier": PURE_LEAVES,
     "RandomForestRegressor": DRAWN_ROWS,
@@ -37,6 +50,10 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "GraphEnsembleClassifier": ITERATIVE,
     "BoostingRegressor": ROUNDED_GRADIENTS,
     "BoostingClassifier": ROUNDED_GRADIENTS,
+    "TreeMixed": FRAMES,
+    "RandomForestMixed": FRAMES,
+    "ExtraTreesMixed": FRAMES,
+    "BoostingMixed": FRAMES,
     "RuleRegressor": DRAWN_ROWS,
     "RuleClassifier": DRAWN_ROWS,
 }

@@ -53,6 +53,8 @@ def test_every_method_learns_more_than_the_mean(name):
 
 def test_every_estimator_of_polyleaf_is_a_method():
     for class_name in ESTIMATORS:
+        if class_name.endswith("Mixed"):  # several kinds are no task of a comparison
+            continue
         kind = class_name.removesuffix("Regressor").removesuffix("Classifier")
         assert METHODS[kind].group == "polyleaf"
         data = REGRESSION if class_name.endswith("Regressor") else LABELS

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 import polyleaf
-from polyleaf import decoding, projections
+from polyleaf import projections
 from polyleaf.export import CannotExportError, to_onnx
 
 onnx = pytest.importorskip("onnx")
@@ -269,28 +269,6 @@ def hash_of(text):
     return sum(map(ord, text)) % 5
 
 
-# Decoding ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [decoding.Threshold(0.3), decoding.Threshold([0.2, 0.5, 0.7]), decoding.TopK(2), "top_k"],
-    ids=str,
-)
-def test_labels_are_decoded_inside_the_graph(rule):
-    model = polyleaf.BoostingClassifier(n_estimators=10, decoding=rule).fit(X, Y["labels"])
-    found = run(model, {"X": X}, exact=True)["prediction"]
-    np.testing.assert_array_equal(found, model.predict(X))
-
-
-def test_decoders_that_search_are_refused_for_predictions_only():
-    model = polyleaf.RandomForestClassifier(n_estimators=3, decoding="f1").fit(X, Y["labels"])
-    with pytest.raises(CannotExportError, match="searches over label sets"):
-        to_onnx(model)
-    found = run(model, {"X": X}, exact=True, outputs=("score", "probability"))
-    assert list(found) == ["probability", "score"]
-
-
 # The interface -----------------------------------------------------------------------------------
 
 
@@ -333,7 +311,7 @@ def test_what_cannot_be_exported_says_why():
     from sklearn.linear_model import Ridge
 
     graphs = polyleaf.GraphClassifier(max_iter=2).fit(filled, labels)
-    with pytest.raises(CannotExportError, match="labelling, which is no sum of trees"):
+    with pytest.raises(CannotExportError, match="messages along the edges"):
         to_onnx(graphs)
     weak = polyleaf.BoostingRegressor(estimator=Ridge(), n_estimators=2).fit(filled, labels)
     with pytest.raises(CannotExportError, match="boosts Ridge"):

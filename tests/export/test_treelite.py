@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,22 @@ def test_gtil_agrees_with_the_model(name, y, parameters):
         expected = model.predict(X)
     found = found.reshape(expected.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "parameters"),
+    [
+        ("RandomForestRegressor", NUMBERS, {"n_estimators": 4, "max_depth": 4}),
+        ("BoostingClassifier", LABELS, {"n_estimators": 4, "max_depth": 4}),
+    ],
+)
+def test_tl2cgen_compiles_what_agrees_with_the_model(name, y, parameters, tmp_path):
+    tl2cgen = pytest.importorskip("tl2cgen")
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    model = getattr(polyleaf, name)(random_state=0, **parameters).fit(X, y)
+    library = tmp_path / "model.so"
+    tl2cgen.export_lib(to_treelite(model), toolchain="gcc", libpath=str(library), params={})
+    found = tl2cgen.Predictor(str(library), nthread=1).predict(tl2cgen.DMatrix(X, dtype="float64"))
+    expected = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-5, atol=1e-6)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 import polyleaf
 from polyleaf import decoding, graphs, losses, projections
+from polyleaf.hierarchy import Hierarchy
 
 N_ROWS = 36
 _GRID = np.arange(N_ROWS)
@@ -28,6 +29,15 @@ FRAME = pd.DataFrame(X, columns=["size", "weight", "age"]).assign(
 FRAME.loc[::6, "size"] = np.nan
 ORDERED = FRAME.assign(
     colour=pd.Categorical(FRAME["colour"], ["red", "green", "blue"], ordered=True)
+)
+KINDS = pd.DataFrame(
+    {
+        "price": MASKED[:, 0],
+        "visits": COUNTS[:, 1].astype(int),
+        "colour": pd.Categorical(CLASSES),
+        "sold": LABELS[:, 2].astype(bool),
+        "open": TWO_CLASSES,
+    }
 )
 NAMED = pd.DataFrame(NUMBERS, columns=["yield", "height", "rain"])
 
@@ -100,6 +110,16 @@ def _boosting():
             yield f"loss-{name}", polyleaf.BoostingClassifier(loss=name, **_BOOST), X, LABELS
 
 
+def _mixed():
+    yield "mixed-tree", polyleaf.TreeMixed(max_depth=3, **_SMALL), FRAME, KINDS
+    yield "mixed-forest", polyleaf.RandomForestMixed(oob_score=True, **_FOREST), FRAME, KINDS
+    yield "mixed-extra-trees", polyleaf.ExtraTreesMixed(**_FOREST), X, NAMED
+    loss = {"price": losses.Huber(0.5), "visits": "squared_error"}
+    yield "mixed-boosting", polyleaf.BoostingMixed(loss=loss, **_BOOST), FRAME, KINDS
+    yield "mixed-boosting-auto", polyleaf.BoostingMixed(**_BOOST), X, KINDS
+    yield "mixed-boosting-labels", polyleaf.BoostingMixed(**_BOOST), X, LABELS.astype(bool)
+
+
 def _rules():
     for name in polyleaf.RuleClassifier._declared["loss"].names:
         yield f"rules-{name}", polyleaf.RuleClassifier(loss=name, **_RULES), X, LABELS
@@ -129,6 +149,17 @@ def _graphs():
     yield "graph-classes", polyleaf.GraphClassifier(**_GRAPH), X, MANY_CLASSES
 
 
+def _hierarchies():
+    tree = Hierarchy([(0, 1), (0, 2)], 3, names=["all", "left", "right"])
+    for name, settings in (
+        ("RandomForestClassifier", _FOREST | {"hierarchy": tree, "decoding": "f1"}),
+        ("BoostingClassifier", _BOOST | {"hierarchy": [(0, 1), (1, 2)]}),
+        ("RuleClassifier", _RULES | {"hierarchy": [-1, 0, 0]}),
+        ("GraphClassifier", _GRAPH | {"hierarchy": ["a", "a/b", "a/c"]}),
+    ):
+        yield f"hierarchy-{name}", getattr(polyleaf, name)(**settings), X, LABELS
+
+
 def _tuned():
     forest = polyleaf.RandomForestClassifier(**_FOREST)
     for name in decoding.DECODERS:
@@ -147,7 +178,17 @@ def _sparse(labels):
 
 def golden_cases():
     """Yield names, models that are not fitted yet, X and Y."""
-    for cases in (_trees, _forests, _projections, _boosting, _rules, _graphs, _tuned):
+    for cases in (
+        _trees,
+        _forests,
+        _projections,
+        _boosting,
+        _mixed,
+        _rules,
+        _graphs,
+        _hierarchies,
+        _tuned,
+    ):
         yield from cases()
 
 
@@ -163,6 +204,10 @@ def answers(model, X):
 
 
 def _plain(values):
+    if isinstance(values, pd.DataFrame):
+        return [values[[name]].to_numpy().tolist() for name in values]
+    if isinstance(values, dict):
+        return [np.asarray(part).reshape(len(part), -1).tolist() for part in values.values()]
     if isinstance(values, list):
         return [_plain(value) for value in values]
     values = values.toarray() if sparse.issparse(values) else np.asarray(values)

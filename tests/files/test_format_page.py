@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.files.test_golden_files import FILES
 
+import polyleaf.tuning  # noqa: F401 (declares arrays of its own; polyleaf imports it late)
 from polyleaf.files.arrays import StoredArrays
 from polyleaf.files.storage import read_model
 

@@ -10,7 +10,7 @@ from hostile_outcomes import SilentChangeError, Target
 from hostile_parts import defaults_of
 
 import polyleaf
-from polyleaf import datasets, experiments, inspection
+from polyleaf import datasets, experiments, hierarchy, inspection
 
 _GOLDEN = Path(__file__).parents[1] / "golden/format1"
 SCORES = np.random.default_rng(3).random((6, 4))
@@ -117,6 +117,38 @@ def data_targets():
     )
     binned = {"X": X, "categorical_features": None, "max_bins": 255, "n_threads": 1}
     yield Target("polyleaf.BinnedData", "data sets", partial(dict, binned), bin_data)
+
+
+def read_hierarchy(given, n_outputs, names):
+    return hierarchy.as_hierarchy(given, n_outputs, names).depth
+
+
+def use_hierarchy(edges, n_outputs, names, w0, Y, scores):
+    labels = hierarchy.Hierarchy(edges, n_outputs, names=names, w0=w0)
+    closed, raised = labels.close(Y), labels.raise_ancestors(scores)
+    return closed, raised, labels.weights, labels.n_violations(scores)
+
+
+def hierarchy_targets():
+    names = ["a", "b", "c", "d"]
+    for form, given in {
+        "parents": np.array([-1, 0, 0, 1]),
+        "edges": [(0, 1), (0, 2), (1, 3)],
+        "names": [("a", "b"), ("b", "d")],
+        "paths": ["a", "a/b", "a/c", "a/b/d"],
+    }.items():
+        whole = {"given": given, "n_outputs": 4, "names": names}
+        target = f"hierarchy.as_hierarchy:{form}"
+        yield Target(target, "hierarchies", partial(dict, whole), read_hierarchy)
+    whole = {
+        "edges": np.array([[0, 1], [1, 2]]),
+        "n_outputs": 4,
+        "names": names,
+        "w0": 0.5,
+        "Y": np.eye(4),
+        "scores": SCORES,
+    }
+    yield Target("hierarchy.Hierarchy", "hierarchies", partial(dict, whole), use_hierarchy)
 
 
 def close_figures(answer):
@@ -312,6 +344,7 @@ def baseline_targets():
 def targets():
     yield from function_targets()
     yield from data_targets()
+    yield from hierarchy_targets()
     yield from inspection_targets()
     yield from file_targets()
     yield from comparison_targets()

@@ -230,6 +230,18 @@ HIERARCHY = rb"""@relation toy
 ?,?
 """
 SVMLIGHT = b"3 4 3\n0,2 0:1 3:-0.5\n 1:2\n1 # none\n"
+OBO = b"""format-version: 1.2
+[Term]
+id: a
+[Term]
+id: b
+is_a: a ! one
+relationship: part_of a
+[Term]
+id: c
+is_obsolete: true
+"""
+EDGES = b"root\ta\na\tb\n# none\nb\tc\nd\n"
 XML = b'<?xml version="1.0"?>\n<labels><label name="a"/><label name="b"></label></labels>\n'
 CSV = b'a,b,"c d",t\n1,2.5,x,0\n,nan,"y, z",1\n3,-1e3,x,0\n'
 
@@ -253,6 +265,8 @@ READERS = {
     "read_meka:bz2": (datasets.read_meka, bz2.compress(DENSE)),
     "read_meka:xz": (datasets.read_meka, lzma.compress(DENSE)),
     "read_clus": (datasets.read_clus, HIERARCHY),
+    "read_obo": (datasets.read_obo, OBO),
+    "read_edges": (datasets.read_edges, EDGES),
     "read_svmlight": (datasets.read_svmlight, SVMLIGHT),
     "read_svmlight:skip": (partial(datasets.read_svmlight, on_error="skip"), SVMLIGHT),
     "read_mulan:xml": (read_xml, XML),

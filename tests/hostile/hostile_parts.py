@@ -218,6 +218,15 @@ def loss_targets():
             partial(ask_loss, cls),
             typed=tuple(arguments),
         )
+    arguments = {"values": NUMBERS, "weights": WEIGHTS, "raw": raw, "direction": -raw}
+    parts = [losses.SquaredError(), losses.Huber(), losses.SquaredError()]
+    yield Target(
+        "losses.LossPerOutput",
+        "losses",
+        partial(dict, arguments, scales=[1.0, 2.0, 0.5]),
+        partial(ask_loss, losses.LossPerOutput, parts=parts),
+        typed=tuple(arguments),
+    )
     yield from described("losses", losses, "loss", "huber")
     yield Target(
         "losses.resolve_margin_loss",

@@ -83,7 +83,7 @@ def run(targets, *, seed, cases, seconds, workers=2, say=None, before_end=None):
     workers : int
         Children at the same time.
     say : callable, optional
-        Told every target that is done, and its record.
+        Told every target that is done, its record, and all failures so far.
     before_end : float, optional
         Time at which no further batch begins.
     """
@@ -107,7 +107,7 @@ def run(targets, *, seed, cases, seconds, workers=2, say=None, before_end=None):
             if job.next < job.end and job.seconds > 0:
                 waiting.append(job)
             elif say is not None:
-                say(job.target, record)
+                say(job.target, record, failures)
     return records, failures
 
 

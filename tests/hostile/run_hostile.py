@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":  # before NumPy is imported: forked children start no second team
@@ -99,6 +100,14 @@ def summary(targets, records):
     return [*lines, "| **all** | " + " | ".join(sums) + " |"], total
 
 
+def say(begun, target, record, failures):
+    """Print that a target is done, and at once what of it failed."""
+    print(f"{time.time() - begun:7.0f} s  {target.name}: {record.n_cases}", flush=True)
+    for failure in failures:
+        if failure.target == target.name:
+            print(f"FAILED {failure.kind}, case {failure.case}: {failure.why}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="cases of every target")
@@ -129,9 +138,7 @@ def main():
         seconds=options.seconds_each,
         workers=options.workers,
         before_end=end,
-        say=lambda target, record: print(
-            f"{time.time() - begun:7.0f} s  {target.name}: {record.n_cases}", flush=True
-        ),
+        say=partial(say, begun),
     )
     lines, total = summary(targets, records)
     print("\n".join(lines))

@@ -77,7 +77,7 @@ EXEMPT = {
     "needs an optional reader": {"datasets.read_rda"},
 }
 MODULES = ("", ".metrics", ".decoding", ".datasets", ".projections", ".losses", ".graphs")
-MODULES += (".inspection", ".experiments", ".tuning")
+MODULES += (".hierarchy", ".inspection", ".experiments", ".tuning")
 
 
 def run_cases(*arguments):

@@ -2,7 +2,7 @@
 
 To read, in the order of a fit:
 
-- `estimators`, `parameters`: what users construct;
+- `estimators`, `mixed`, `parameters`: what users construct;
 - `base`: the fit, from parameters to what was learnt; `checks` says which parameters go together,
   and what a warm start may change; `validation` reads or draws validation rows and scores them;
 - `rounds`: the loop over rounds with early stopping, and the race that chooses a view;
@@ -14,5 +14,6 @@ To read, in the order of a fit:
 """
 
 from polyleaf.boosting.estimators import BoostingClassifier, BoostingRegressor
+from polyleaf.boosting.mixed import BoostingMixed
 
-__all__ = ["BoostingClassifier", "BoostingRegressor"]
+__all__ = ["BoostingClassifier", "BoostingMixed", "BoostingRegressor"]

@@ -26,6 +26,7 @@ from polyleaf.boosting.checks import (
 )
 from polyleaf.boosting.factored import FactoredBooster
 from polyleaf.boosting.fitted import FittedBoosting, RawReader
+from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.members import boosted_importances, boosted_member
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.parameters import BOOSTING_PARAMETERS
@@ -36,7 +37,6 @@ from polyleaf.boosting.rounds import (
     StoppingRule,
     choose_projection,
 )
-from polyleaf.boosting.units import Units
 from polyleaf.boosting.validation import (
     HeldOut,
     Validation,
@@ -116,14 +116,12 @@ class Boosting(TreeModel):
         callbacks: Callback | Sequence[Callback] = (),
     ) -> FittedBoosting:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
+        has_auto_depth = self._has_auto_depth
         tree = tree_settings(self, data.encoded.shape, False, None)
-        if self._has_auto_depth:
+        if has_auto_depth:
             tree = replace(tree, max_depth=DEPTH)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
-        name = self.loss
-        if isinstance(name, str) and name == "auto":
-            name = _AUTO_LOSSES.get(data.targets.schema.kind, "softmax")
-        loss = losses.resolve(name)
+        loss = self._resolved_loss(data, old)
         declared = {
             "n_values": loss.n_values_per_output,
             "is_squared_error": loss.is_squared_error,
@@ -173,6 +171,13 @@ class Boosting(TreeModel):
             entropy=entropy,
             moves=None if is_told else _sampled_moves(model, data, booster.n_threads),
         )
+
+    def _resolved_loss(self, data: TrainingData, old: FittedBoosting | None) -> Loss:
+        """Give the loss that `loss` stands for; `old` is what is gone on from."""
+        name = self.loss
+        if isinstance(name, str) and name == "auto":
+            name = _AUTO_LOSSES.get(data.targets.schema.kind, "softmax")
+        return losses.resolve(name)
 
     @property
     def _stops_early(self) -> bool:

@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 
 from polyleaf import _core
 from polyleaf.boosting.exact import ExactSums, ShardTargets
-from polyleaf.boosting.leaves import LeafFitter, TreeMove, gradient_channels, mixed_row_weights
+from polyleaf.boosting.leaves import (
+    LeafFitter,
+    TreeMove,
+    Units,
+    check_size,
+    gradient_channels,
+    mixed_row_weights,
+)
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import BoostingState, LeafRows, make_state
-from polyleaf.boosting.units import Units, check_size
+from polyleaf.data.coded_rows import by_blocks
 from polyleaf.data.dense_binning import MANY_ROWS
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
@@ -233,7 +240,9 @@ class Booster:
             1 if self._projection is None else self._projection.n_views(context)
         )
         if model is not None:
-            learnt = np.nan_to_num(model.predict(self.data.encoded, self.n_threads))
+            learnt = np.nan_to_num(
+                by_blocks(self.data.encoded, lambda rows: model.predict(rows, self.n_threads))
+            )
             self.state.add(learnt - raw)
 
     def watch(self, encoded: Any, raw: NDArray[np.float32]) -> None:
@@ -386,7 +395,9 @@ class Booster:
     def _all_leaves(self, structure: TreeStructure) -> LeafRows:
         """Send all rows that count down the tree, also those it was not grown on."""
         rows = self.data.weighted_rows
-        nodes = apply_trees(structure, self.data.encoded, self.n_threads)[rows, 0]
+        nodes = by_blocks(
+            self.data.encoded, lambda some: apply_trees(structure, some, self.n_threads)
+        )[rows, 0]
         at = structure.leaf_index[nodes]
         # Numbers of 16 bits are sorted by radix.
         keys = at.astype(np.uint16) if structure.n_leaves < 2**16 else at

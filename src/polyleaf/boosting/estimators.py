@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
-from polyleaf.data import decode_classes, largest_entries, split_probabilities
+from polyleaf.data import decode_classes, largest_entries, respecting, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
 from polyleaf.estimator.parameters import documented
 from polyleaf.estimator.regressor import Regressor
@@ -226,6 +226,8 @@ class BoostingClassifier(Boosting, Classifier):
         n_iter_no_change: int = 10,
         eval_metric: str | Callable[..., float] | None = None,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -245,7 +247,7 @@ class BoostingClassifier(Boosting, Classifier):
         -------
         ndarray of shape (n,) for a binary problem, else (n, n_channels)
         """
-        raw = self._raw(X).astype(np.float64)
+        raw: NDArray[np.float64] = respecting(self._targets, self._raw(X).astype(np.float64))
         return raw[:, 0] if self._targets.kind == "binary" else raw
 
     def predict(self, X: Any) -> Any:
@@ -278,8 +280,8 @@ class BoostingClassifier(Boosting, Classifier):
         for start in range(0, encoded.shape[0], step):
             yield self._probabilities(model.predict(encoded[start : start + step], n_threads))
 
-    def _probabilities(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
-        return self._fitted.reader.probabilities(raw)
+    def _probabilities(self, raw: NDArray[np.float32]) -> Any:
+        return respecting(self._targets, self._fitted.reader.probabilities(raw))
 
     def predict_proba(self, X: Any) -> Any:
         """Predict probabilities.

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.boosting.booster import Booster, BoostingSettings, FeatureGains, GrownRound
-from polyleaf.boosting.leaves import TreeMove
+from polyleaf.boosting.leaves import TreeMove, Units
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.state import LeafRows
-from polyleaf.boosting.units import Units
+from polyleaf.data.coded_rows import by_blocks
 from polyleaf.projections import (
     Achlioptas,
     Gaussian,
@@ -123,7 +123,9 @@ class FactoredBooster(Booster):
         self.n_trees_per_stage = 1
         if isinstance(model, BoostedTrees) and model.tree_factors is not None:
             self._start_from(model.baseline + self.units.shift / self.units.scale)
-            leaves = model.leaves_of(self.data.encoded, self.n_threads)
+            leaves = by_blocks(
+                self.data.encoded, lambda rows: model.leaves_of(rows, self.n_threads)
+            )
             for t in range(model.n_trees):
                 self._add(model.leaf_values[leaves[:, t], 0], model.tree_factors[t])
 

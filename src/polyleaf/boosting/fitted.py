@@ -13,7 +13,7 @@ from polyleaf.boosting.model import BoostedTrees
 from polyleaf.estimator.base import schemas_from_file
 from polyleaf.files.arrays import StoredArray, StoredArrays
 from polyleaf.files.parameters import stored_entropy
-from polyleaf.losses import Loss
+from polyleaf.losses import Loss, LossPerOutput
 
 if TYPE_CHECKING:
     from polyleaf.boosting.weak_models import BoostedModels
@@ -57,6 +57,25 @@ class RawReader:
             totals = np.repeat(np.add.reduceat(shares, offsets[:-1], axis=1), np.diff(offsets), 1)
             shares /= np.where(totals > 0, totals, 1.0)
         return shares
+
+    def mixed(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Give numbers and probabilities of all channels; 0 for a label never observed."""
+        if self.schema.kind == "regression":
+            return self.numbers(raw).reshape(len(raw), -1)
+        if self.schema.kind != "mixed":
+            return self.probabilities(raw)
+        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale + self.shift
+        assert self.schema.frame is not None
+        offsets = self.schema.channel_offsets
+        for j, column in enumerate(self.schema.frame.columns):
+            if column.classes is None:
+                continue
+            shares = np.nan_to_num(values[:, offsets[j] : offsets[j + 1]], copy=False)
+            np.clip(shares, 0.0, 1.0, out=shares)
+            if shares.shape[1] > 1:  # those of the squared error need not add up to 1
+                totals = shares.sum(axis=1, keepdims=True)
+                shares /= np.where(totals > 0, totals, 1.0)
+        return values
 
 
 _ARRAYS = StoredArrays(
@@ -182,7 +201,9 @@ class FittedBoosting:
         )
         if not np.array_equal(model.structure.n_categories, features.n_categories):
             raise ValueError("the trees and the features disagree about categories.")
-        if targets.kind not in loss.tasks:
+        if isinstance(loss, LossPerOutput):
+            loss.blocks(targets.channel_offsets)  # a ValueError if there are more or fewer
+        elif targets.kind not in loss.tasks:
             raise ValueError("the loss does not fit the outputs.")
         per_stage = int(metadata["trees_per_stage"])
         if per_stage < 1 or model.n_trees % per_stage:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
-from polyleaf.boosting.units import Units
+from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.validation import Validation, joined_rows
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
@@ -373,7 +373,8 @@ def choose_projection(
         if result.is_clearly_better_than(leader):
             leader = result
     most_rounds = None
-    if leader.best_at is not None and schema.kind == "regression" and not is_one_channel:
+    has_numbers = schema.kind in ("regression", "mixed")
+    if leader.best_at is not None and has_numbers and not is_one_channel:
         most_rounds = math.ceil(_MORE_ROUNDS * leader.best_at * rows.size / order.size)
     return ChosenView(leader.projection, most_rounds, leader.max_depth)
 

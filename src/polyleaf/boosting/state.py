@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
-from polyleaf.losses import Logistic, Loss, LossTargets, SquaredError
+from polyleaf.losses import Logistic, Loss, LossPerOutput, LossTargets, SquaredError
 
 if TYPE_CHECKING:
     from polyleaf.boosting.exact import ExactSums
@@ -396,6 +396,24 @@ class LogisticState(BoostingState):
     _start_value: float
 
 
+class PerOutputState(BoostingState):
+    """A loss per output: each takes the Newton steps of its own channels."""
+
+    loss: LossPerOutput
+
+    def newton_values(self, leaves: LeafRows, l2_regularization: float) -> NDArray[np.float64]:
+        """Newton steps of all leaves, of shape (n_leaves, n_channels).
+
+        Regularisation is scaled like the losses, so that scales change no value.
+        """
+        loss, targets = self.loss, self.targets
+        sums = self.sums(self.gradient, leaves)
+        scaled = l2_regularization * loss.channel_scales(targets.channel_offsets)
+        totals = self.leaf_curvatures(leaves) + scaled
+        values = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+        return loss.finish_newton(values, targets, self.raw, leaves.rows, leaves.offsets)
+
+
 def make_state(
     loss: Loss,
     targets: LossTargets,
@@ -422,6 +440,9 @@ def make_state(
     exact : ExactSums, optional
         How sums are kept that must not depend on the order of the rows.
     """
+    if isinstance(loss, LossPerOutput):
+        everywhere = np.array(np.broadcast_to(raw, targets.values.shape), np.float32, order="C")
+        return PerOutputState(loss, targets, everywhere, n_threads, exact)
     if loss.native_kernel == "squared_error":
         rest = np.subtract(targets.values, raw, dtype=np.float32, casting="same_kind")
         rest_targets = LossTargets(rest, targets.weights, targets.channel_offsets)

@@ -17,14 +17,17 @@ from polyleaf.data import (
     BinnedData,
     Targets,
     TargetSchema,
+    align_mixed,
     align_targets,
     class_weights,
     combine_weights,
     read_classes,
     read_numbers,
     read_weights,
+    whole_rows,
 )
-from polyleaf.losses import Loss, LossTargets
+from polyleaf.estimator.mixed_scores import score_of_targets
+from polyleaf.losses import Loss, LossPerOutput, LossTargets
 from polyleaf.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
@@ -102,14 +105,15 @@ class Validation:
 def _output_weights(loss: Loss, targets: LossTargets) -> NDArray[np.float64]:
     """Sum the weights of what the loss adds up for every output, of shape (n_outputs,)."""
     weights, totals = targets.weights, []
-    for start, stop in pairwise(targets.channel_offsets):
+    for j, (start, stop) in enumerate(pairwise(targets.channel_offsets)):
+        own = loss.parts[j] if isinstance(loss, LossPerOutput) else loss
         by_entry = weights is not None and weights.ndim == 2
         part = LossTargets(
             targets.values[:, start:stop],
             weights[:, start:stop] if weights is not None and by_entry else weights,
             np.array([0, stop - start], np.int32),
         )
-        totals.append(loss.total_weight(part))
+        totals.append(own.total_weight(part))
     return np.array(totals)
 
 
@@ -211,9 +215,12 @@ def _described(eval_set: Any) -> str:
 def _read_eval_set(estimator: Any, data: TrainingData, eval_set: tuple[Any, ...]) -> HeldOut:
     name = type(estimator).__name__
     encoded = _encoded(data, eval_set[0], name)
-    read = read_numbers if data.targets.schema.kind == "regression" else read_classes
-    targets = read(eval_set[1], encoded.shape[0], estimator_name=name)
-    targets = align_targets(targets, data.targets.schema)
+    schema, y, n_rows = data.targets.schema, eval_set[1], encoded.shape[0]
+    if schema.frame is not None:
+        targets = align_mixed(y, n_rows, schema, what="y of eval_set", estimator_name=name)
+    else:
+        read = read_numbers if schema.kind == "regression" else read_classes
+        targets = align_targets(read(y, n_rows, estimator_name=name), schema)
     given = read_weights(eval_set[2] if len(eval_set) == 3 else None, targets)
     by_class = class_weights(getattr(estimator, "class_weight", None), targets, data.targets)
     return HeldOut(encoded, targets.weighted(combine_weights(given, by_class)), given)
@@ -228,7 +235,7 @@ def _encoded(data: TrainingData, X: Any, estimator_name: str) -> Any:
             "The BinnedData of eval_set has other columns or categories than X. Give the rows of "
             "eval_set as they were read: they are encoded like X."
         )
-    return X.encoded
+    return whole_rows(X.encoded)
 
 
 def score_function(
@@ -246,6 +253,11 @@ def score_function(
     training : Targets
     """
     metric, kind = estimator.eval_metric, held_out.targets.schema.kind
+    if held_out.targets.schema.frame is not None and isinstance(metric, str):
+        schema, rows = reader.schema, held_out.targets
+        return lambda raw: score_of_targets(
+            schema, reader.mixed(raw), rows, held_out.sample_weight
+        )
     truth = estimator._truth(held_out.targets)
     given = _row_weights(held_out)
     if _is_scorer(metric) or (isinstance(metric, str) and metric not in METRICS):

@@ -19,9 +19,10 @@ from sklearn.utils.validation import has_fit_parameter
 from polyleaf.boosting.booster import Booster, BoostingSettings
 from polyleaf.boosting.leaves import gradient_channels
 from polyleaf.checks.warning import warn_user
+from polyleaf.data.coded_rows import by_blocks
 
 if TYPE_CHECKING:
-    from polyleaf.boosting.units import Units
+    from polyleaf.boosting.leaves import Units
     from polyleaf.data.training import TrainingData
     from polyleaf.trees.channels import Channels
 
@@ -143,7 +144,7 @@ class ModelBooster(Booster):
         state, settings = self.state, self.settings
         shown = gradient_channels(state, view, self._row_weights)
         model = self._fit(shown, self._drawn_rows(rng), rng)
-        predicted = columns(model.predict(self.data.encoded)).astype(np.float64)
+        predicted = columns(by_blocks(self.data.encoded, model.predict)).astype(np.float64)
         if predicted.shape[1] not in (1, self.targets.n_channels):
             raise ValueError(
                 f"estimator must predict {self.targets.n_channels} outputs; "

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.data.batch_binning import bin_batches
+from polyleaf.data.batch_sources import BatchSource
 from polyleaf.data.binned import MISSING_U8, MISSING_U32, NUMERIC, BinnedFeatures
+from polyleaf.data.coded_rows import CodedRows
 from polyleaf.data.dense_binning import bin_dense
 from polyleaf.data.features import EncodedX, FeatureSchema
 from polyleaf.data.sparse_binning import bin_sparse
@@ -81,9 +84,16 @@ class BinnedData:
     Attributes
     ----------
     schema : FeatureSchema
-    encoded : ndarray or csr_array of shape (n_rows, n_features)
+    encoded : ndarray, csr_array or CodedRows of shape (n_rows, n_features)
+        The numbers of X; of batches, what their codes say about them.
+    Y : array, frame, csr_array or None
+        The outputs that came with batches, to be given to `fit`; None if none did.
     shape : tuple of int
     n_rows : int
+
+    See Also
+    --------
+    BinnedData.from_batches : Of an X that does not fit into the memory.
 
     Examples
     --------
@@ -104,11 +114,100 @@ class BinnedData:
         *,
         estimator_name: str = "BinnedData",
     ) -> None:
+        self.schema: FeatureSchema
+        self.encoded: EncodedX | CodedRows
         self.schema, self.encoded = FeatureSchema.fit(
             X, categorical_features, estimator_name=estimator_name
         )
+        self.Y: Any = None
         self._binned: dict[int | None, BinnedFeatures] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Any,
+        categorical_features: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        targets: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
+        max_bins: int = 255,
+        batch_rows: int = 65_536,
+        n_threads: int = 1,
+        estimator_name: str = "BinnedData",
+    ) -> BinnedData:
+        """Bin an X that comes in batches, in two passes, without ever holding all its numbers.
+
+        What is kept takes a byte per row and feature. The bins are those that
+        ``BinnedData(X)`` has, in whatever batches X comes; below 400,000 rows so is all else.
+
+        Parameters
+        ----------
+        batches : path, list of paths, list of batches, or callable
+            Paths of Parquet, CSV or TSV files with column names; batches, over which one can walk
+            twice; or a function without arguments that returns an iterator over them, which is
+            called twice. A batch is an array, a data frame, a table or a record batch of Arrow,
+            or a pair (X, Y) of which X is one of these.
+        categorical_features : sequence of str, int or bool, optional
+            As for `FeatureSchema.fit`.
+        targets : sequence of str, optional
+            Columns of files, frames or tables that are outputs; they become `Y`.
+        exclude : sequence of str, default=()
+            Columns that are neither features nor outputs.
+        max_bins : int from 2 to 255, default=255
+            That of the estimators that are to be fitted.
+        batch_rows : int, default=65,536
+            Rows of a batch that is read from a file.
+        n_threads : int, default=1
+            The result does not depend on it.
+        estimator_name : str
+            Who asks, for error messages.
+
+        Returns
+        -------
+        BinnedData
+            Its `Y` holds the outputs of all batches below each other, as an array, a frame or a
+            csr_array, whatever they came as.
+
+        Raises
+        ------
+        TypeError
+            If one can walk over the batches only once, or a column changes its type.
+        ValueError
+            If names or numbers of columns differ, or the second pass has other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polyleaf import BinnedData, BoostingRegressor
+        >>> def batches():
+        ...     rng = np.random.default_rng(0)
+        ...     for _ in range(4):
+        ...         X = rng.normal(size=(500, 3))
+        ...         yield X, np.column_stack([X[:, 0] > 0, X.sum(axis=1)])
+        >>> data = BinnedData.from_batches(batches)
+        >>> data
+        BinnedData(n_rows=2000, n_features=3)
+        >>> model = BoostingRegressor(random_state=0).fit(data, data.Y)
+        >>> model.predict([[1.0, 1.0, 1.0]]).round()
+        array([[1., 3.]])
+        """
+        if max_bins is None:
+            raise ValueError(
+                "max_bins of batches must be an integer from 2 to 255; got None. Exact splits "
+                "need all numbers of X: give them to BinnedData(X)."
+            )
+        _check_max_bins(max_bins)
+        if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
+            raise ValueError(f"batch_rows must be an integer >= 1; got {batch_rows!r}.")
+        source = BatchSource(batches, targets, exclude, batch_rows)
+        found = bin_batches(source, categorical_features, max_bins, n_threads, estimator_name)
+        data = cls.__new__(cls)
+        data.schema, data.Y = found.schema, found.targets
+        data.encoded = CodedRows(found.features)
+        data._binned = {max_bins: found.features}
+        data._lock = threading.Lock()
+        return data
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,6 +235,13 @@ class BinnedData:
         _check_max_bins(max_bins)
         with self._lock:
             if max_bins not in self._binned:
+                if isinstance(self.encoded, CodedRows):
+                    (known,) = self._binned
+                    raise ValueError(
+                        f"This BinnedData was made of batches with max_bins={known}, and has no "
+                        f"numbers to bin again; got max_bins={max_bins}. Set max_bins={known} in "
+                        f"the estimator, or give max_bins={max_bins} to BinnedData.from_batches."
+                    )
                 self._binned[max_bins] = bin_features(
                     self.encoded,
                     self.schema.is_categorical,

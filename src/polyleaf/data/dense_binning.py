@@ -38,7 +38,7 @@ _WORTH_THREADS = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Cuts:
+class Cuts:
     """The bins of some features.
 
     Attributes
@@ -60,7 +60,7 @@ class _Cuts:
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """Columns with at most two values.
 
     Attributes
@@ -107,7 +107,7 @@ def bin_dense(
         _cut_numeric(encoded, numeric, max_bins, n_threads),
         _cut_categorical(encoded, np.flatnonzero(categories != NUMERIC), categories),
     )
-    bins = _join_bins(n_features, pairs, cuts)
+    bins = join_bins(n_features, pairs, cuts)
     is_sparse = np.zeros(n_features, dtype=np.bool_)
     is_sparse[pairs.features] = pairs.is_sparse
     for cut in cuts:
@@ -131,25 +131,41 @@ def bin_dense(
 
 def _cut_numeric(
     encoded: NDArray[Any], features: NDArray[np.int64], max_bins: int | None, n_threads: int
-) -> _Cuts:
+) -> Cuts:
     """Cut columns of numbers: by a sample of many rows, unless a column has few values."""
     n_rows = len(encoded)
     if max_bins is None or n_rows < 2 * SAMPLE_ROWS:
-        return _cut_sorted(encoded, features, max_bins, n_threads)
-    rows = np.random.default_rng(0).choice(n_rows, SAMPLE_ROWS, replace=False, shuffle=False)
-    cuts = _cut_sorted(encoded[np.sort(rows)], features, max_bins, n_threads)
+        return cut_sorted(encoded, features, max_bins, n_threads)
+    sample = encoded[smallest_keys(np.random.default_rng(0).random(n_rows), SAMPLE_ROWS)]
+    cuts = cut_sorted(sample, features, max_bins, n_threads)
+    is_exact = have_few_values(cuts, max_bins)
+    exact = cut_sorted(encoded, features[is_exact], max_bins, n_threads)
+    return joined_cuts(between_samples(cuts, n_rows), exact, is_exact)
+
+
+def smallest_keys(keys: NDArray[np.float64], n_kept: int) -> NDArray[np.int64]:
+    """Give the positions of the smallest keys, ascending.
+
+    Rows with the smallest random keys are a sample that a stream of rows finds, too, in whatever
+    batches it comes.
+    """
+    return np.sort(np.argpartition(keys, n_kept - 1)[:n_kept])
+
+
+def have_few_values(cuts: Cuts, max_bins: int) -> NDArray[np.bool_]:
+    """Tell the features of a sample for which every value has a bin of its own."""
     starts = np.cumsum(cuts.n_bins) - cuts.n_bins
-    is_wide = np.add.reduceat(cuts.low < cuts.high, starts) > 0 if starts.size else starts > 0
-    is_exact = (cuts.n_bins < max_bins) | ~is_wide
-    exact = _cut_sorted(encoded, features[is_exact], max_bins, n_threads)
-    return _joined_cuts(_between_samples(cuts, n_rows), exact, is_exact)
+    feature_of = np.repeat(np.arange(starts.size), cuts.n_bins)
+    n_wide = np.bincount(feature_of, cuts.low < cuts.high, starts.size)
+    has_few: NDArray[np.bool_] = (cuts.n_bins < max_bins) | (n_wide == 0)
+    return has_few
 
 
-def _between_samples(cuts: _Cuts, n_rows: int) -> _Cuts:
+def between_samples(cuts: Cuts, n_rows: int) -> Cuts:
     """Let bins of a sample meet midway, so that every other value lies in one of them."""
     low, high = cuts.low.copy(), cuts.high.copy()
     is_last = np.zeros(low.size, dtype=np.bool_)
-    is_last[np.cumsum(cuts.n_bins) - 1] = True
+    is_last[np.cumsum(cuts.n_bins)[cuts.n_bins > 0] - 1] = True
     inner = np.flatnonzero(~is_last)
     high[inner] = high[inner] / 2 + low[inner + 1] / 2
     low[inner + 1] = high[inner]
@@ -157,7 +173,7 @@ def _between_samples(cuts: _Cuts, n_rows: int) -> _Cuts:
     return replace(cuts, low=low, high=high, n_commonest=n_commonest)
 
 
-def _joined_cuts(sampled: _Cuts, exact: _Cuts, is_exact: NDArray[np.bool_]) -> _Cuts:
+def joined_cuts(sampled: Cuts, exact: Cuts, is_exact: NDArray[np.bool_]) -> Cuts:
     """Take the exact cuts of some features, and the others' of a sample."""
     n_bins, commonest, n_commonest = (
         getattr(sampled, name).copy() for name in ("n_bins", "commonest", "n_commonest")
@@ -172,12 +188,12 @@ def _joined_cuts(sampled: _Cuts, exact: _Cuts, is_exact: NDArray[np.bool_]) -> _
         (high, sampled.high, exact.high),
     ):
         joined[~is_from_exact], joined[is_from_exact] = of_sample[is_kept], of_all
-    return _Cuts(sampled.features, n_bins, low, high, commonest, n_commonest)
+    return Cuts(sampled.features, n_bins, low, high, commonest, n_commonest)
 
 
-def _cut_sorted(
+def cut_sorted(
     encoded: NDArray[Any], features: NDArray[np.int64], max_bins: int | None, n_threads: int
-) -> _Cuts:
+) -> Cuts:
     """Cut columns of numbers, some at a time: sorting them takes a copy."""
     n_rows = len(encoded)
     most = n_rows if max_bins is None else min(n_rows, max_bins)
@@ -196,7 +212,7 @@ def _cut_sorted(
         lows.append(low[is_used])
         highs.append(high[is_used])
     low, high = np.concatenate(lows), np.concatenate(highs)
-    return _Cuts(features, n_bins, low, high, commonest, n_commonest)
+    return Cuts(features, n_bins, low, high, commonest, n_commonest)
 
 
 def _sort_rows(block: NDArray[Any], n_threads: int) -> None:
@@ -215,7 +231,7 @@ def _sort_rows(block: NDArray[Any], n_threads: int) -> None:
 
 def _cut_categorical(
     encoded: NDArray[Any], features: NDArray[np.int64], categories: NDArray[Any]
-) -> _Cuts:
+) -> Cuts:
     """Give every category a bin."""
     n_bins = categories[features].astype(np.int64)
     commonest, n_commonest = np.zeros((2, features.size), dtype=np.int64)
@@ -226,12 +242,12 @@ def _cut_categorical(
         commonest[i] = counts.argmax()
         n_commonest[i] = counts.max()
     codes = np.concatenate([np.zeros(0), *(np.arange(n, dtype=np.float64) for n in n_bins)])
-    return _Cuts(features, n_bins, codes, codes, commonest, n_commonest)
+    return Cuts(features, n_bins, codes, codes, commonest, n_commonest)
 
 
 def _find_pairs(
     encoded: NDArray[Any], is_numeric: NDArray[np.bool_], max_bins: int | None, n_threads: int
-) -> _Pairs:
+) -> Pairs:
     """Find the numeric columns with at most two values, such as words, without sorting."""
     n_rows, n_features = encoded.shape
     low, high = np.empty(n_features), np.empty(n_features)
@@ -243,10 +259,11 @@ def _find_pairs(
     n_listed = np.where(default == 1, n_rows - n_high, n_high)
     is_sparse = is_stored_sparse(n_rows, n_rows - n_listed, np.full(features.size, 2), max_bins)
     values = np.stack([low[features], high[features]], axis=1) + 0.0  # -0.0 is 0.0
-    return _Pairs(features, values, is_sparse, default, n_listed)
+    return Pairs(features, values, is_sparse, default, n_listed)
 
 
-def _join_bins(n_features: int, pairs: _Pairs, cuts: Sequence[_Cuts]) -> Bins:
+def join_bins(n_features: int, pairs: Pairs, cuts: Sequence[Cuts]) -> Bins:
+    """Put the bins of all features one behind the other."""
     n_bins = np.ones(n_features, dtype=np.int64)
     n_bins[pairs.features] += pairs.values[:, 0] < pairs.values[:, 1]
     for cut in cuts:
@@ -268,7 +285,7 @@ def _list_codes(
     encoded: NDArray[Any],
     is_sparse: NDArray[np.bool_],
     default: NDArray[np.uint32],
-    pairs: _Pairs,
+    pairs: Pairs,
     bins: Bins,
 ) -> CodesByRow:
     """List what differs from the default of every sparse feature."""
@@ -286,7 +303,7 @@ def _list_codes(
     listed: list[tuple[NDArray[Any], ...]] = [(rows, slot_of[features][places], codes[places])]
     for feature in np.setdiff1d(all_features, features).tolist():
         of_feature = slice(bins.offsets[feature], bins.offsets[feature + 1])
-        its_rows, its_codes = _list_column(
+        its_rows, its_codes = list_column(
             encoded[:, feature], bins.low[of_feature], bins.high[of_feature], default[feature]
         )
         listed.append((its_rows, np.full(its_rows.size, slot_of[feature]), its_codes))
@@ -296,7 +313,7 @@ def _list_codes(
     return by_feature.by_row(len(encoded))
 
 
-def _list_column(
+def list_column(
     values: NDArray[Any], low: NDArray[np.float64], high: NDArray[np.float64], default: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """List the rows with another code than the default, and their codes; MISSING_U32 is NaN."""

@@ -71,20 +71,22 @@ def read_labels(Y: Any) -> LabelTable:
     """
     if is_series(Y):
         series = nw.from_native(Y, series_only=True)
-        return LabelTable((_read_series(series, "y"),), len(series), True, series_name(series))
+        return LabelTable(
+            (read_label_series(series, "y"),), len(series), True, series_name(series)
+        )
     if is_frame(Y):
         names, columns = frame_columns(Y)
         outputs = tuple(
-            _read_series(c, f"Output {name!r} of y") for name, c in zip(names, columns)
+            read_label_series(c, f"Output {name!r} of y") for name, c in zip(names, columns)
         )
         return LabelTable(outputs, len(columns[0]) if columns else len(Y), False, names)
     array = read_array(Y, "y")
     if array.ndim == 1:
-        return LabelTable((_read_values(array, "y"),), array.size, True, None)
+        return LabelTable((read_label_values(array, "y"),), array.size, True, None)
     if array.ndim != 2:
         raise one_dimensional(Y, "y", array)
     outputs = tuple(
-        _read_values(np.ascontiguousarray(array[:, j]), f"Output {j} of y")
+        read_label_values(np.ascontiguousarray(array[:, j]), f"Output {j} of y")
         for j in range(array.shape[1])
     )
     return LabelTable(outputs, array.shape[0], False, None)
@@ -107,7 +109,8 @@ def frame_columns(Y: Any) -> tuple[tuple[str, ...], list[nw.Series[Any]]]:
     return names, list(frame.iter_columns())
 
 
-def _read_series(series: nw.Series[Any], where: str) -> LabelOutput:
+def read_label_series(series: nw.Series[Any], where: str) -> LabelOutput:
+    """Find the classes of a column of a frame."""
     observed = ~np.asarray(series.is_null().to_list(), dtype=bool)
     known = series.drop_nulls()
     if isinstance(series.dtype, nw.Categorical | nw.Enum):
@@ -118,14 +121,14 @@ def _read_series(series: nw.Series[Any], where: str) -> LabelOutput:
         values = known.cast(nw.Float64).to_numpy()
     else:
         values = known.to_numpy()
-    known_output = _read_values(values, where)
+    known_output = read_label_values(values, where)
     codes = np.zeros(observed.size, dtype=np.int64)
     codes[observed] = known_output.codes
     observed[observed] = known_output.observed
     return LabelOutput(known_output.classes, codes, observed)
 
 
-def _read_values(values: NDArray[Any], where: str) -> LabelOutput:
+def read_label_values(values: NDArray[Any], where: str) -> LabelOutput:
     """Find the classes of a one-dimensional array."""
     if values.dtype.kind in "Mm":
         raise _unusable_label(values[0] if values.size else values.dtype, where)
@@ -161,7 +164,7 @@ def _check_discrete(values: NDArray[Any], where: str) -> None:
     if fractional.size:
         raise ValueError(
             f"Unknown label type: continuous. {where} holds {fractional[0]}, which is no class "
-            "label. Use a regressor for real-valued outputs (a y of both kinds needs two models), "
+            "label. Use a regressor for real-valued outputs, BoostingMixed for a y of both kinds, "
             "or turn the values into integers or strings first."
         )
 

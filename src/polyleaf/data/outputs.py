@@ -32,7 +32,7 @@ def decode_classes(schema: TargetSchema, probabilities: NDArray[Any] | CSR) -> N
     """
     _check_channels(schema, probabilities)
     if schema.kind == "multilabel":
-        return _decode_multilabel(schema, probabilities)
+        return _decode_multilabel(schema, respecting(schema, probabilities))
     probabilities = _dense(probabilities)
     if schema.kind == "binary":
         chosen = (probabilities[:, 0] > 0.5).astype(np.int64)
@@ -48,6 +48,22 @@ def decode_classes(schema: TargetSchema, probabilities: NDArray[Any] | CSR) -> N
     for j, column in enumerate(decoded):
         result[:, j] = column
     return result
+
+
+def respecting(schema: TargetSchema, scores: NDArray[Any] | CSR) -> Any:
+    """Make scores or probabilities respect the hierarchy of the labels, if there is one.
+
+    Parameters
+    ----------
+    schema : TargetSchema
+    scores : ndarray or csr_array of shape (n_rows, n_channels)
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_rows, n_channels)
+        The scores themselves if no label outscores its ancestors.
+    """
+    return scores if schema.hierarchy is None else schema.hierarchy.raise_ancestors(scores)
 
 
 def split_probabilities(
@@ -69,7 +85,8 @@ def split_probabilities(
     """
     _check_channels(schema, probabilities)
     if schema.kind == "multilabel":
-        return probabilities
+        shares: NDArray[Any] | CSR = respecting(schema, probabilities)
+        return shares
     probabilities = _dense(probabilities)
     if schema.kind == "binary":
         return np.column_stack([1.0 - probabilities[:, 0], probabilities[:, 0]])

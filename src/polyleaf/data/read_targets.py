@@ -39,21 +39,21 @@ def read_numbers(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
     Targets
         With one channel per output.
     """
-    _check_given(Y, estimator_name)
+    check_given(Y, estimator_name)
     if sparse.issparse(Y):
         matrix = _read_sparse_targets(Y, n_rows)
         schema = TargetSchema.build("regression", matrix.shape[1], is_sparse=True)
         return Targets(schema, matrix)
     values, is_1d, names = _read_numbers(Y, estimator_name)
-    _check_shape(values.shape, n_rows)
+    check_shape(values.shape, n_rows)
     schema = TargetSchema.build("regression", values.shape[1], is_1d=is_1d, output_names=names)
     with np.errstate(over="ignore", invalid="ignore"):
         is_plain = np.isfinite(values.sum())  # a finite sum needs no masks to be looked at
     if is_plain:
         return Targets(schema, np.ascontiguousarray(values))
     if np.isinf(values).any():
-        raise _infinite()
-    return _masked(schema, values, ~np.isnan(values))
+        raise infinite()
+    return masked(schema, values, ~np.isnan(values))
 
 
 def read_classes(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
@@ -76,20 +76,20 @@ def read_classes(Y: Any, n_rows: int, *, estimator_name: str) -> Targets:
         With one channel per label of a multi-label problem, one channel for class 1 of a binary
         one, and one channel per class (one-hot) of each multi-class output.
     """
-    _check_given(Y, estimator_name)
+    check_given(Y, estimator_name)
     if sparse.issparse(Y):
         return _sparse_labels(_read_sparse_targets(Y, n_rows))
     if not (is_series(Y) or is_frame(Y)):
         Y = read_array(Y, "y")
         if Y.ndim == 2 and Y.dtype.kind in "biuf" and Y.size and _is_zero_one(Y):
-            _check_shape(Y.shape, n_rows)
+            check_shape(Y.shape, n_rows)
             schema = TargetSchema.build("multilabel", Y.shape[1], (_ZERO_ONE,))
             values = Y.astype(np.float64)
-            return _masked(schema, values, ~np.isnan(values))
+            return masked(schema, values, ~np.isnan(values))
     table = read_labels(Y)
-    _check_shape((table.n_rows, len(table.outputs)), n_rows)
+    check_shape((table.n_rows, len(table.outputs)), n_rows)
     if not any(output.observed.any() for output in table.outputs):
-        raise _nothing_observed()
+        raise nothing_observed()
     if table.is_1d:
         return _single_output(table)
     if all(output.is_zero_one for output in table.outputs):
@@ -177,8 +177,8 @@ def _single_output(table: LabelTable) -> Targets:
     if kind == "binary":
         values = output.codes.astype(np.float64)[:, None]
     else:
-        values = _one_hot(output.codes, output.classes.size)
-    return _masked(schema, values, np.repeat(output.observed[:, None], values.shape[1], axis=1))
+        values = one_hot_of(output.codes, output.classes.size)
+    return masked(schema, values, np.repeat(output.observed[:, None], values.shape[1], axis=1))
 
 
 def _multilabel(table: LabelTable) -> Targets:
@@ -190,7 +190,7 @@ def _multilabel(table: LabelTable) -> Targets:
         values[:, j] = zero_one[output.codes] if zero_one.size else 0.0
         observed[:, j] = output.observed
     schema = TargetSchema.build("multilabel", n_outputs, (_ZERO_ONE,), output_names=table.names)
-    return _masked(schema, values, observed)
+    return masked(schema, values, observed)
 
 
 def _multiclass_multioutput(table: LabelTable) -> Targets:
@@ -209,36 +209,40 @@ def _multiclass_multioutput(table: LabelTable) -> Targets:
     observed = np.empty((table.n_rows, schema.n_channels), dtype=np.bool_)
     for j, output in enumerate(table.outputs):
         group = slice(schema.channel_offsets[j], schema.channel_offsets[j + 1])
-        values[:, group] = _one_hot(output.codes, output.classes.size)
+        values[:, group] = one_hot_of(output.codes, output.classes.size)
         observed[:, group] = output.observed[:, None]
-    return _masked(schema, values, observed)
+    return masked(schema, values, observed)
 
 
-def _one_hot(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+def one_hot_of(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """Give a column per class, 1 for that of the row."""
     one_hot = np.zeros((codes.size, n_classes))
     one_hot[np.arange(codes.size), codes] = 1.0
     return one_hot
 
 
-def _masked(
+def masked(
     schema: TargetSchema, values: NDArray[np.float64], observed: NDArray[np.bool_]
 ) -> Targets:
+    """Make targets of values and a mask; a ValueError if nothing was observed."""
     if observed.all():
         return Targets(schema, np.ascontiguousarray(values))
     if not observed.any():
-        raise _nothing_observed()
+        raise nothing_observed()
     filled = np.where(observed, values, 0.0)
     return Targets(schema, np.ascontiguousarray(filled), np.ascontiguousarray(observed))
 
 
-def _check_given(Y: Any, estimator_name: str) -> None:
+def check_given(Y: Any, estimator_name: str) -> None:
+    """Raise a ValueError if there is no Y."""
     if Y is None:
         raise ValueError(
             f"{estimator_name} requires y to be passed, but the target y is None. Call fit(X, y)."
         )
 
 
-def _check_shape(shape: tuple[int, ...], n_rows: int) -> None:
+def check_shape(shape: tuple[int, ...], n_rows: int) -> None:
+    """Raise a ValueError if Y has other rows than X, or no outputs."""
     if shape[0] != n_rows:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
@@ -250,14 +254,14 @@ def _check_shape(shape: tuple[int, ...], n_rows: int) -> None:
 
 def _read_sparse_targets(Y: Any, n_rows: int) -> CSR:
     matrix = read_sparse(Y, "y", as_it_is=False)
-    _check_shape(matrix.shape, n_rows)
+    check_shape(matrix.shape, n_rows)
     if np.isnan(matrix.data).any():
         raise ValueError(
             "A sparse y must not hold NaN: its implicit entries are observed zeros. Use a dense y "
             "with NaN for unobserved entries."
         )
     if np.isinf(matrix.data).any():
-        raise _infinite()
+        raise infinite()
     # The buffers may be those of the caller.
     matrix.data = matrix.data.astype(np.float64)
     matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
@@ -270,14 +274,14 @@ def _read_numbers(
     """Give Y as (n_rows, n_outputs) float64, whether it had one dimension, and its names."""
     if is_series(Y):
         series = nw.from_native(Y, series_only=True)
-        values = _series_numbers(series, "y", estimator_name)[:, None]
+        values = series_numbers(series, "y", estimator_name)[:, None]
         return values, True, series_name(series)
     if is_frame(Y):
         names, columns = frame_columns(Y)
         values = np.empty((len(columns[0]) if columns else len(Y), len(columns)))
         for j, (name, column) in enumerate(zip(names, columns)):
             where = describe_column(name, j, "y")
-            values[:, j] = _series_numbers(column, where, estimator_name)
+            values[:, j] = series_numbers(column, where, estimator_name)
         return values, False, names
     array = read_array(Y, "y")
     if array.ndim not in (1, 2):
@@ -292,13 +296,12 @@ def _read_numbers(
     values = np.empty(columns_first.shape)
     for j in range(columns_first.shape[1]):
         where = "y" if is_1d else describe_column(None, j, "y")
-        values[:, j] = _object_numbers(columns_first[:, j].tolist(), where, estimator_name)
+        values[:, j] = object_numbers(columns_first[:, j].tolist(), where, estimator_name)
     return values, is_1d, None
 
 
-def _series_numbers(
-    series: nw.Series[Any], where: str, estimator_name: str
-) -> NDArray[np.float64]:
+def series_numbers(series: nw.Series[Any], where: str, estimator_name: str) -> NDArray[np.float64]:
+    """Read a column of a frame as numbers, NaN where they are not observed."""
     if series.dtype.is_temporal():
         raise _not_numbers(where, f"the type {series.dtype}", estimator_name)
     column = read_series(series, where)
@@ -307,7 +310,8 @@ def _series_numbers(
     return column.values.astype(np.float64)
 
 
-def _object_numbers(values: list[Any], where: str, estimator_name: str) -> NDArray[np.float64]:
+def object_numbers(values: list[Any], where: str, estimator_name: str) -> NDArray[np.float64]:
+    """Read Python objects as numbers, NaN where they are not observed."""
     column = read_objects(values, where)
     if isinstance(column, LabelColumn):
         return _without_labels(column, where, estimator_name)
@@ -324,18 +328,20 @@ def _without_labels(column: LabelColumn, where: str, estimator_name: str) -> NDA
 def _not_numbers(where: str, got: str, estimator_name: str) -> ValueError:
     return ValueError(
         f"{estimator_name} needs numbers to regress on, but {where} holds {got}. Convert them to "
-        "numbers, or use a classifier for class labels; a y of both kinds needs two models."
+        "numbers, or use a classifier for class labels, or BoostingMixed for a y of both kinds."
     )
 
 
-def _infinite() -> ValueError:
+def infinite() -> ValueError:
+    """Make the error of a Y with an infinite number."""
     return ValueError(
         "Input y contains infinity or a value too large for dtype('float64'). Replace it by a "
         "finite number, or by NaN if it was not observed."
     )
 
 
-def _nothing_observed() -> ValueError:
+def nothing_observed() -> ValueError:
+    """Make the error of a Y without an observed value."""
     return ValueError(
         "Input y contains NaN only: not a single entry was observed, so there is nothing to "
         "learn. Pass a y with at least one observed value."

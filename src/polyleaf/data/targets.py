@@ -15,16 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.data.output_frame import (
+    OutputFrame,
+    classes_from_json,
+    classes_to_json,
+    damaged,
+)
 from polyleaf.files.arrays import StoredArray, StoredArrays, expect_below, expect_offsets
+from polyleaf.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
-TaskKind = Literal["regression", "binary", "multiclass", "multilabel", "multiclass-multioutput"]
+TaskKind = Literal[
+    "regression", "binary", "multiclass", "multilabel", "multiclass-multioutput", "mixed"
+]
 
 #: A damaged model file must not make us allocate more than a gigabyte.
 _MAX_STORED_OUTPUTS = 2**27
-_MAX_CLASS_BYTES = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +41,7 @@ class TargetSchema:
 
     Attributes
     ----------
-    kind : {"regression", "binary", "multiclass", "multilabel", "multiclass-multioutput"}
+    kind : {"regression", "binary", "multiclass", "multilabel", "multiclass-multioutput", "mixed"}
     n_outputs : int
     is_1d : bool
         Whether Y had one dimension, so that `predict` gives one back.
@@ -41,10 +49,15 @@ class TargetSchema:
         Whether Y was a scipy.sparse matrix.
     output_names : tuple of str, or None
     classes : tuple of ndarray
-        Empty for a regression; one array for binary, multi-class and multi-label problems; one
-        per output for a multi-class multi-output problem.
+        Empty for a regression and for mixed kinds, whose frame has them; one array for binary,
+        multi-class and multi-label problems; one per output for a multi-class multi-output
+        problem.
     channel_offsets : ndarray of shape (n_outputs + 1,), int32
         Output j has the channels from channel_offsets[j] up to channel_offsets[j + 1].
+    hierarchy : Hierarchy or None
+        Over the labels of a multi-label problem: predictions respect it.
+    frame : OutputFrame or None
+        Kinds and types of the columns, if predictions are to be a frame like Y.
     """
 
     kind: TaskKind
@@ -54,6 +67,8 @@ class TargetSchema:
     output_names: tuple[str, ...] | None
     classes: tuple[NDArray[Any], ...]
     channel_offsets: NDArray[np.int32]
+    hierarchy: Hierarchy | None = None
+    frame: OutputFrame | None = None
 
     @classmethod
     def build(
@@ -65,14 +80,20 @@ class TargetSchema:
         is_1d: bool = False,
         is_sparse: bool = False,
         output_names: tuple[str, ...] | None = None,
+        frame: OutputFrame | None = None,
     ) -> TargetSchema:
         """Make a schema with the channel offsets that its kind and classes imply."""
-        if kind in ("multiclass", "multiclass-multioutput"):
+        if kind == "mixed":
+            assert frame is not None
+            # Two classes are one channel, the probability of the second.
+            widths = [1 if c.classes is None else c.classes.size for c in frame.columns]
+            n_channels = [1 if width == 2 else width for width in widths]
+        elif kind in ("multiclass", "multiclass-multioutput"):
             n_channels = [c.size for c in classes]
         else:
             n_channels = [1] * n_outputs
         offsets = np.concatenate([[0], np.cumsum(n_channels)]).astype(np.int32)
-        return cls(kind, n_outputs, is_1d, is_sparse, output_names, classes, offsets)
+        return cls(kind, n_outputs, is_1d, is_sparse, output_names, classes, offsets, frame=frame)
 
     @property
     def n_channels(self) -> int:
@@ -82,23 +103,25 @@ class TargetSchema:
     @property
     def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
         """What a classifier publishes: an array, or a list of one array per output."""
-        if self.kind == "regression":
-            raise AttributeError("A regression has no classes_.")
+        if self.kind in ("regression", "mixed"):
+            raise AttributeError(f"A {self.kind} target has no classes_.")
         return list(self.classes) if self.kind == "multiclass-multioutput" else self.classes[0]
 
     def to_json(self) -> dict[str, Any]:
         """Describe the schema by JSON types."""
-        return {
+        described: dict[str, Any] = {
             "kind": self.kind,
             "n_outputs": self.n_outputs,
             "is_1d": self.is_1d,
             "is_sparse": self.is_sparse,
             "output_names": None if self.output_names is None else list(self.output_names),
-            "classes": [
-                {"dtype": c.dtype.str if c.dtype.kind != "O" else "object", "values": c.tolist()}
-                for c in self.classes
-            ],
+            "classes": [classes_to_json(classes) for classes in self.classes],
         }
+        if self.hierarchy is not None:  # else as in files of older releases
+            described["hierarchy"] = self.hierarchy.to_json()
+        if self.frame is not None:
+            described["frame"] = self.frame.to_json()
+        return described
 
     @classmethod
     def from_json(cls, obj: Any) -> TargetSchema:
@@ -110,37 +133,49 @@ class TargetSchema:
             If the description is not one that `to_json` gives.
         """
         keys = {"kind", "n_outputs", "is_1d", "is_sparse", "output_names", "classes"}
-        if not isinstance(obj, Mapping) or set(obj) != keys:
-            raise _damaged(f"a target schema with the keys {sorted(keys)}", obj)
+        if not isinstance(obj, Mapping) or set(obj) - {"hierarchy", "frame"} != keys:
+            raise damaged(f"a target schema with the keys {sorted(keys)}", obj)
         kind, n_outputs, names = obj["kind"], obj["n_outputs"], obj["output_names"]
         if kind not in get_args(TaskKind):
-            raise _damaged(f"kind to be one of {get_args(TaskKind)}", kind)
+            raise damaged(f"kind to be one of {get_args(TaskKind)}", kind)
         if type(n_outputs) is not int or not 1 <= n_outputs <= _MAX_STORED_OUTPUTS:
-            raise _damaged(f"n_outputs from 1 to {_MAX_STORED_OUTPUTS}", n_outputs)
+            raise damaged(f"n_outputs from 1 to {_MAX_STORED_OUTPUTS}", n_outputs)
         if type(obj["is_1d"]) is not bool or type(obj["is_sparse"]) is not bool:
-            raise _damaged("is_1d and is_sparse to be booleans", (obj["is_1d"], obj["is_sparse"]))
+            raise damaged("is_1d and is_sparse to be booleans", (obj["is_1d"], obj["is_sparse"]))
         if names is not None and (
             not isinstance(names, list)
             or len(names) != n_outputs
             or any(type(name) is not str for name in names)
         ):
-            raise _damaged(f"output_names to be null or {n_outputs} strings", names)
+            raise damaged(f"output_names to be null or {n_outputs} strings", names)
         if not isinstance(obj["classes"], list):
-            raise _damaged("classes to be a list", obj["classes"])
-        classes = tuple(_classes_from_json(stored) for stored in obj["classes"])
+            raise damaged("classes to be a list", obj["classes"])
+        classes = tuple(classes_from_json(stored) for stored in obj["classes"])
         _check_class_counts(kind, n_outputs, classes)
         if obj["is_1d"] and n_outputs != 1:
-            raise _damaged("a one-dimensional target to have 1 output", n_outputs)
+            raise damaged("a one-dimensional target to have 1 output", n_outputs)
         if kind in ("binary", "multiclass") and not obj["is_1d"]:
-            raise _damaged(f"a {kind} target to be one-dimensional", obj["is_1d"])
-        return cls.build(
+            raise damaged(f"a {kind} target to be one-dimensional", obj["is_1d"])
+        frame = None if "frame" not in obj else OutputFrame.from_json(obj["frame"], n_outputs)
+        if kind == "mixed" and frame is None:
+            raise damaged("a frame of the columns of mixed kinds", frame)
+        if frame is not None:
+            _check_frame(kind, frame, classes)
+        schema = cls.build(
             kind,
             n_outputs,
             classes,
             is_1d=obj["is_1d"],
             is_sparse=obj["is_sparse"],
             output_names=None if names is None else tuple(names),
+            frame=frame,
         )
+        if "hierarchy" not in obj:
+            return schema
+        hierarchy = Hierarchy.from_json(obj["hierarchy"])
+        if kind != "multilabel" or hierarchy.n_outputs != n_outputs:
+            raise damaged(f"a hierarchy over {n_outputs} labels", hierarchy)
+        return replace(schema, hierarchy=hierarchy)
 
 
 _ARRAYS = StoredArrays(
@@ -352,37 +387,23 @@ def _weights_from_arrays(
     return None
 
 
-def _damaged(expected: str, got: object) -> ValueError:
-    return ValueError(f"Expected {expected}; got {got!r:.80}. The model file is damaged.")
-
-
-def _classes_from_json(stored: Any) -> NDArray[Any]:
-    if not isinstance(stored, Mapping) or set(stored) != {"dtype", "values"}:
-        raise _damaged("classes with the keys ['dtype', 'values']", stored)
-    values = stored["values"]
-    if not isinstance(values, list) or any(
-        type(value) not in (str, bool, int, float) for value in values
-    ):
-        raise _damaged("class labels that are strings, booleans or numbers", values)
-    try:
-        dtype = np.dtype(str(stored["dtype"]))
-        is_huge = dtype.itemsize * len(values) > _MAX_CLASS_BYTES
-        if dtype.kind not in "biufUO" or is_huge:
-            raise _damaged("a class dtype of bool, integer, float, str or object", dtype)
-        classes: NDArray[Any] = np.array(values, dtype=dtype)
-        kept = classes.tolist() == values and len(set(values)) == len(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _damaged("class labels that fit their dtype", stored) from error
-    if not kept:
-        raise _damaged("distinct class labels that fit their dtype", stored)
-    return classes
-
-
 def _check_class_counts(kind: str, n_outputs: int, classes: tuple[NDArray[Any], ...]) -> None:
-    n_expected = {"regression": 0, "multiclass-multioutput": n_outputs}.get(kind, 1)
+    n_expected = {"regression": 0, "mixed": 0, "multiclass-multioutput": n_outputs}.get(kind, 1)
     if len(classes) != n_expected:
-        raise _damaged(f"{n_expected} arrays of classes for a {kind} target", len(classes))
+        raise damaged(f"{n_expected} arrays of classes for a {kind} target", len(classes))
     if any(c.size == 0 for c in classes):
-        raise _damaged("at least one class per output", [c.size for c in classes])
+        raise damaged("at least one class per output", [c.size for c in classes])
     if kind in ("binary", "multilabel") and classes[0].size != 2:
-        raise _damaged(f"2 classes for a {kind} target", classes[0].tolist())
+        raise damaged(f"2 classes for a {kind} target", classes[0].tolist())
+
+
+def _check_frame(kind: str, frame: OutputFrame, classes: tuple[NDArray[Any], ...]) -> None:
+    """Raise a ValueError unless the columns of a frame can be those of a schema."""
+    discrete = [column.classes for column in frame.columns if column.classes is not None]
+    if kind == "mixed":
+        return
+    n_expected = 0 if kind == "regression" else len(frame.columns)
+    sizes = [c.size for c in discrete]
+    known = [2] * n_expected if kind == "multilabel" else [c.size for c in classes]
+    if len(discrete) != n_expected or sizes != known:
+        raise damaged(f"columns with the classes of a {kind} target", sizes)

@@ -16,7 +16,10 @@ from scipy import sparse
 from polyleaf import _core
 from polyleaf.checks.warning import warn_user
 from polyleaf.data.binning import BinnedData
+from polyleaf.data.coded_rows import CodedRows
 from polyleaf.data.features import EncodedX, FeatureSchema
+from polyleaf.data.label_hierarchy import GivenHierarchy
+from polyleaf.data.read_mixed import read_mixed
 from polyleaf.data.read_targets import name_outputs, read_classes, read_numbers
 from polyleaf.data.weights import class_weights, combine_weights, read_sample_weight
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
 
-Task = Literal["regression", "classification"]
+Task = Literal["regression", "classification", "mixed"]
 
 #: Sums of weights between these bounds leave room for squares of outputs in double precision.
 LEAST_TOTAL_WEIGHT, LARGEST_TOTAL_WEIGHT = 1e-100, 1e100
@@ -38,6 +41,7 @@ _LARGEST_NUMBER = 1e100
 _UNOBSERVED = {
     "regression": "Their predictions are NaN.",
     "classification": "They are predicted as 0, with probability 0.",
+    "mixed": "Numbers are predicted as NaN, labels as 0.",
 }
 
 
@@ -49,8 +53,8 @@ class TrainingData:
     ----------
     schema : FeatureSchema
     features : BinnedFeatures
-    encoded : ndarray or csr_array of shape (n_rows, n_features)
-        What the features were binned from.
+    encoded : ndarray, csr_array or CodedRows of shape (n_rows, n_features)
+        What the features were binned from; of batches, what codes say about it.
     targets : Targets
         With weights: those of rows or entries, times those of classes.
     sample_weight : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
@@ -73,7 +77,7 @@ class TrainingData:
 
     schema: FeatureSchema
     features: BinnedFeatures
-    encoded: EncodedX
+    encoded: EncodedX | CodedRows
     targets: Targets
     sample_weight: NDArray[np.float64] | None = None
     n_rows: int = field(init=False)
@@ -99,10 +103,13 @@ class TrainingData:
         """Give some rows as training data of their own."""
         targets = self.targets.at(rows)
         given = None if self.sample_weight is None else self.sample_weight[rows]
+        features = self.features.at(rows)
+        is_coded = isinstance(self.encoded, CodedRows)
+        encoded = CodedRows(features) if is_coded else self.encoded[rows]
         return replace(
             self,
-            features=self.features.at(rows),
-            encoded=self.encoded[rows],
+            features=features,
+            encoded=encoded,
             targets=targets.weighted(targets.weights),
             sample_weight=given,
         )
@@ -120,6 +127,8 @@ def read_training(
     n_threads: int,
     unobserved: str | None = None,
     output_names: Any = None,
+    hierarchy: GivenHierarchy | None = None,
+    target_types: Any = None,
     estimator_name: str,
 ) -> TrainingData:
     """Read X, Y and weights, and bin X.
@@ -129,8 +138,8 @@ def read_training(
     X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
     y : array-like, frame or sparse matrix of shape (n,) or (n, d)
     sample_weight : array-like of shape (n,) or (n, d), or None
-    task : {"regression", "classification"}
-        Whether outputs are numbers, or classes and labels.
+    task : {"regression", "classification", "mixed"}
+        Whether outputs are numbers, classes and labels, or all of these.
     class_weight, categorical_features, max_bins
         As estimators take them.
     n_threads : int
@@ -138,6 +147,10 @@ def read_training(
         What a warning says of outputs without an observed value.
     output_names : sequence of str, optional
         Names of the outputs of a Y that has none.
+    hierarchy : GivenHierarchy, optional
+        Over the labels.
+    target_types : mapping of str to str, optional
+        Kinds of outputs, if the task is "mixed".
     estimator_name : str
         Who asks, for error messages.
     """
@@ -150,6 +163,8 @@ def read_training(
         class_weight=class_weight,
         unobserved=unobserved,
         output_names=output_names,
+        hierarchy=hierarchy,
+        target_types=target_types,
         estimator_name=estimator_name,
     )
     features = data.binned(max_bins, n_threads)
@@ -198,6 +213,7 @@ def read_numeric(
     class_weight: Any = None,
     unobserved: str | None = None,
     output_names: Any = None,
+    hierarchy: GivenHierarchy | None = None,
     estimator_name: str,
 ) -> NumericData:
     """Read X, Y and weights, and leave X as numbers.
@@ -207,7 +223,7 @@ def read_numeric(
     X : array-like, frame or sparse matrix of shape (n, p)
     y, sample_weight, task, class_weight, estimator_name
         See `read_training`.
-    unobserved, output_names
+    unobserved, output_names, hierarchy
         See `read_training`.
     """
     schema, rows = read_numeric_rows(X, None, estimator_name=estimator_name)
@@ -219,6 +235,7 @@ def read_numeric(
         class_weight=class_weight,
         unobserved=unobserved,
         output_names=output_names,
+        hierarchy=hierarchy,
         estimator_name=estimator_name,
     )
     return NumericData(schema, rows, targets)
@@ -290,6 +307,8 @@ def read_targets(
     class_weight: Any = None,
     unobserved: str | None = None,
     output_names: Any = None,
+    hierarchy: GivenHierarchy | None = None,
+    target_types: Any = None,
     estimator_name: str,
 ) -> tuple[Targets, NDArray[np.float64] | None]:
     """Read Y and weights; also give the weights without those of classes.
@@ -297,10 +316,21 @@ def read_targets(
     A warning names outputs without a single observed value, and says what becomes of them:
     `unobserved`, or what is usual for the task.
     """
-    read = read_numbers if task == "regression" else read_classes
-    targets = read(y, n_rows, estimator_name=estimator_name)
+    if task == "mixed":
+        targets = read_mixed(
+            y,
+            n_rows,
+            target_types=target_types,
+            output_names=output_names,
+            estimator_name=estimator_name,
+        )
+    else:
+        read = read_numbers if task == "regression" else read_classes
+        targets = read(y, n_rows, estimator_name=estimator_name)
     if output_names is not None:
         targets = name_outputs(targets, output_names)
+    if hierarchy is not None:
+        targets = hierarchy.apply(targets, estimator_name)
     given = None if sample_weight is None else read_weights(sample_weight, targets)
     _warn_unobserved(targets, given, unobserved or _UNOBSERVED[task])
     weights = given

@@ -9,6 +9,7 @@ from polyleaf.datasets._generators import make_correlated_targets, make_multilab
 from polyleaf.datasets._load import load
 from polyleaf.datasets._meka import read_meka
 from polyleaf.datasets._mulan import read_mulan
+from polyleaf.datasets._ontology import read_edges, read_obo
 from polyleaf.datasets._openml import OPENML, fetch
 from polyleaf.datasets._paper_problems import (
     make_circle_labels,
@@ -36,10 +37,12 @@ __all__ = [
     "make_linear_labels",
     "make_multilabel",
     "read_clus",
+    "read_edges",
     "read_features",
     "read_mat",
     "read_meka",
     "read_mulan",
+    "read_obo",
     "read_rda",
     "read_svmlight",
     "read_table",

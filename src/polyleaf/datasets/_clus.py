@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from polyleaf.datasets._dataset import Dataset, Outputs
 from polyleaf.datasets._encoders import HierarchyEncoder
 from polyleaf.datasets._files import MAX_BYTES, DataFormatError, FilePath, OnError
 from polyleaf.datasets._mulan import last_attributes
+from polyleaf.hierarchy import Hierarchy
 
 
 def read_clus(
@@ -47,9 +49,9 @@ def read_clus(
     Returns
     -------
     Dataset
-        With a hierarchical attribute, Y is a csr_array of int8, its columns named by the paths
-        (or the classes of a graph) in declared order; if the classes of some rows are unknown
-        (``?``), Y is dense float64 with NaN in those rows.
+        With a hierarchical attribute, `hierarchy` has the tree or graph, and Y is a csr_array of
+        int8, its columns named by the paths (or the classes of a graph) in declared order; if the
+        classes of some rows are unknown (``?``), Y is dense float64 with NaN in those rows.
 
     Raises
     ------
@@ -75,6 +77,8 @@ def read_clus(
     >>> data.Y.toarray()
     array([[1, 1, 1, 1],
            [1, 0, 0, 0]], dtype=int8)
+    >>> data.hierarchy.edges.tolist()
+    [[0, 1], [2, 3]]
     """
     table = read_arff(read_header(path, max_bytes), on_error)
     if n_targets is None and targets is None:
@@ -98,7 +102,9 @@ def clus_dataset(table: ArffTable) -> Dataset:
     encoder = table.encoders[hierarchical[0]]
     assert isinstance(encoder, HierarchyEncoder)
     Y = _flatten(table, hierarchical[0], encoder)
-    return with_outputs(table, hierarchical, Y, encoder.labels)
+    data = with_outputs(table, hierarchical, Y, encoder.labels)
+    hierarchy = Hierarchy(encoder.edges, len(encoder.labels), tuple(encoder.labels))
+    return replace(data, hierarchy=hierarchy)
 
 
 def _flatten(table: ArffTable, column: int, encoder: HierarchyEncoder) -> Outputs:

@@ -13,6 +13,7 @@ from scipy import sparse
 from polyleaf.checks.matrices import is_sparse, read_sparse
 from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
+from polyleaf.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,8 @@ class Dataset:
         The name of the data set.
     n_skipped : int, default=0
         Malformed lines that were skipped on request.
+    hierarchy : Hierarchy or None, default=None
+        Of the outputs, if the file declares one.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Dataset:
     output_names: Sequence[str]
     name: str
     n_skipped: int = 0
+    hierarchy: Hierarchy | None = None
 
     def __post_init__(self) -> None:
         for part, what in ((self.X, "X"), (self.Y, "Y")):
@@ -127,6 +131,18 @@ class Dataset:
         ):
             if len(names) != columns:
                 raise ValueError(f"{what} must have {columns} names; got {len(names)}.")
+        if self.hierarchy is None:
+            return
+        if not isinstance(self.hierarchy, Hierarchy):
+            raise TypeError(
+                f"hierarchy must be a Hierarchy or None; got {type(self.hierarchy).__name__}. Use "
+                "polyleaf.hierarchy.as_hierarchy."
+            )
+        if self.hierarchy.n_outputs != self.Y.shape[1]:
+            raise ValueError(
+                f"hierarchy must be one of the {self.Y.shape[1]} outputs; got "
+                f"{self.hierarchy.n_outputs}."
+            )
 
     @property
     def n_samples(self) -> int:
@@ -175,6 +191,7 @@ class Dataset:
             self.output_names,
             self.name,
             self.n_skipped,
+            self.hierarchy,
         )
 
     def _row_numbers(self, rows: Any) -> NDArray[np.intp]:
@@ -298,6 +315,7 @@ def concatenate(datasets: Sequence[Dataset], *, name: str | None = None) -> Data
         first.output_names,
         first.name if name is None else name,
         sum(dataset.n_skipped for dataset in datasets),
+        first.hierarchy if all(d.hierarchy == first.hierarchy for d in datasets) else None,
     )
 
 

@@ -149,6 +149,8 @@ class HierarchyEncoder(TextEncoder):
     ----------
     labels : list of str
         All classes of the hierarchy, ancestors included; without ``root``.
+    edges : ndarray of shape (m, 2), int64
+        Pairs of parent and child, as positions in `labels`.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:
@@ -156,6 +158,7 @@ class HierarchyEncoder(TextEncoder):
         self._label_idx: dict[str, int] = {}
         #: The ancestors of each class and the class itself, as positions.
         self._with_ancestors: dict[str, frozenset[int]] = {}
+        self._edges: dict[tuple[int, int], None] = {}
         paths = [self._parts(path) for path in declared]
         is_graph = all(len(path) == 2 for path in paths) and any(p[0] == "root" for p in paths)
         if is_graph:
@@ -166,9 +169,14 @@ class HierarchyEncoder(TextEncoder):
     def _read_tree(self, paths: list[list[str]]) -> None:
         for parts in paths:
             above: frozenset[int] = frozenset()
+            parent = -1
             for depth in range(1, len(parts) + 1):
                 label = "/".join(parts[:depth])
-                above |= {self._label_idx.setdefault(label, len(self._label_idx))}
+                own = self._label_idx.setdefault(label, len(self._label_idx))
+                if parent >= 0:
+                    self._edges[parent, own] = None
+                parent = own
+                above |= {own}
                 self._with_ancestors[label] = above
 
     def _read_graph(self, edges: list[tuple[str, str]]) -> None:
@@ -180,6 +188,7 @@ class HierarchyEncoder(TextEncoder):
                     parents.setdefault(label, [])
             if parent != "root" and child != "root":
                 parents[child].append(parent)
+                self._edges[self._label_idx[parent], self._label_idx[child]] = None
         # Parents before their children; what is left over lies on a cycle.
         waiting = {label: len(above) for label, above in parents.items()}
         children: dict[str, list[str]] = {label: [] for label in parents}
@@ -206,6 +215,11 @@ class HierarchyEncoder(TextEncoder):
     def labels(self) -> list[str]:
         """All classes of the hierarchy, ancestors included."""
         return list(self._label_idx)
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """Pairs of parent and child, of shape (m, 2)."""
+        return np.array(list(self._edges), dtype=np.int64).reshape(-1, 2)
 
     def check(self, text: str) -> None:
         """Raise `RowError` unless every path is a class of the hierarchy."""

@@ -4,14 +4,22 @@ The life of a fit is the same in every family: the constructor keeps its paramet
 `fit` checks them, reads X, Y and weights (`_read`), trains (`_train`), and assigns what it has
 learnt, a frozen `Fitted`, once at the end. Whatever ends a fit early leaves the estimator as it
 was. Public attributes are read off that value.
+
+Callbacks are those of scikit-learn 1.9 and later, which `set_callbacks` takes. They see a task of
+two levels, "fit" and its steps: trees, rounds, rules or graphs. All loops show their steps by
+`progress_bar`, which tells the callbacks. A step is told of once it is over, in the thread that
+called `fit`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, wraps
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import joblib
 import numpy as np
@@ -20,14 +28,32 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.data import BinnedData, FeatureSchema, TargetSchema, read_training
+from polyleaf.data import (
+    BinnedData,
+    FeatureSchema,
+    TargetSchema,
+    given_hierarchy,
+    read_training,
+    whole_rows,
+)
 from polyleaf.estimator.parameters import (
     Parameter,
     check_parameters,
     parameters_from_json,
     parameters_to_json,
 )
-from polyleaf.estimator.running import CallbackSupportMixin, followed, with_callbacks
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for scikit-learn's, which this version does not have."""
+
+    def _with_callbacks(method: Any) -> Any:
+        return method
+
 
 if TYPE_CHECKING:
     from polyleaf.data import EncodedX
@@ -37,6 +63,78 @@ if TYPE_CHECKING:
 _MOST_THREADS = 1024
 
 Arrays = dict[str, NDArray[Any]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """Have callbacks closed after a method, however it ends."""
+    return cast("Method", _with_callbacks(method))
+
+
+#: Tells the callbacks of the fit that runs in this thread of steps; None if it has none.
+_STEPS: ContextVar[Callable[[int], None] | None] = ContextVar("polyleaf_steps", default=None)
+
+
+def current_steps() -> Callable[[int], None] | None:
+    """Give the function that tells callbacks of a number of steps, if somebody listens."""
+    return _STEPS.get()
+
+
+@contextmanager
+def followed(estimator: Any, X: Any, y: Any) -> Iterator[Callable[[Any], None]]:
+    """Tell the callbacks of an estimator of a fit, from beginning to end.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        With callbacks or without.
+    X, y
+        What `fit` was given, for callbacks that ask for it.
+
+    Yields
+    ------
+    callable (fitted)
+        To be called with what was learnt, before the estimator has it.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        with _listening(None):
+            yield lambda fitted: None
+        return
+    most = _most_steps(estimator)
+    context = estimator._init_callback_context(max_subtasks=most)
+    told = 0
+
+    def tell_steps(n_steps: int) -> None:
+        nonlocal told
+        for _ in range(min(n_steps, most - told)):
+            step = context.subcontext(task_name="step")
+            step.call_on_fit_task_begin(estimator=estimator)
+            step.call_on_fit_task_end(estimator=estimator)
+            told += 1
+
+    def tell_end(fitted: Any) -> None:
+        context.call_on_fit_task_end(
+            estimator=estimator, X=X, y=y, reconstruction_attributes={"_fitted": fitted}
+        )
+
+    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    with _listening(tell_steps):
+        yield tell_end
+
+
+@contextmanager
+def _listening(steps: Callable[[int], None] | None) -> Iterator[None]:
+    token = _STEPS.set(steps)
+    try:
+        yield
+    finally:
+        _STEPS.reset(token)
+
+
+def _most_steps(estimator: Any) -> int:
+    given = vars(estimator)
+    most = given.get("n_estimators", given.get("n_rules", 0))
+    return int(most) if isinstance(most, int) else 0
 
 
 class Fitted(Protocol):
@@ -154,11 +252,21 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
         return self._fit(X, y, sample_weight, output_names)
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **given: Any) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        output_names: Any,
+        *,
+        target_types: Any = None,
+        **given: Any,
+    ) -> Self:
         """Fit, as all estimators do; `given` is what else `_train` takes."""
         check_parameters(self)
         with followed(self, X, y) as tell_end:
-            data = self._read(X, y, sample_weight, output_names)
+            told = {} if target_types is None else {"target_types": target_types}
+            data = self._read(X, y, sample_weight, output_names, **told)
             fitted = self._train(data, **given)
             tell_end(fitted)
         self._fitted = fitted
@@ -166,8 +274,8 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
         self._card = None
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> Any:
-        """Read what `fit` was given."""
+    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **told: Any) -> Any:
+        """Read what `fit` was given; `told` is what else `read_training` takes."""
         given = vars(self)
         return read_training(
             X,
@@ -180,7 +288,9 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
             n_threads=self._n_threads(),
             unobserved=self._unobserved,
             output_names=output_names,
+            hierarchy=given_hierarchy(self),
             estimator_name=type(self).__name__,
+            **told,
         )
 
     def _train(self, data: Any) -> Fitted:
@@ -248,7 +358,8 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
                 "A BinnedData must have the features and categories of the one that "
                 f"{type(self).__name__} was fitted with; got {X!r} with others. Pass X as it is."
             )
-        return X.encoded
+        encoded: EncodedX = whole_rows(X.encoded)
+        return encoded
 
     # Model files -------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from polyleaf.data import (
     largest_entries,
     named_entries,
     read_classes,
+    respecting,
 )
 from polyleaf.decoding import Decoder
 from polyleaf.estimator.base import Estimator
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from polyleaf.data.training import Task
+    from polyleaf.hierarchy import Hierarchy
 
 
 #: Names of the rules that need nothing from the training rows.
+#: Decoders that take the first of labels that are equally likely.
+TIED_BY_PLACE = (decoding.TopK, decoding.ExampleF1, decoding.Jaccard)
 PLAIN_RULES = ("threshold", "subset", "f1", "jaccard", "top_k")
 
 
@@ -48,9 +52,20 @@ class Classifier(ClassifierMixin, Estimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> Any:
+    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **told: Any) -> Any:
         self._check_decoding()
-        return super()._read(X, y, sample_weight, output_names)
+        return super()._read(X, y, sample_weight, output_names, **told)
+
+    @property
+    def hierarchy_(self) -> Hierarchy:
+        """The hierarchy of the labels: ``edges`` (m, 2), ``depth`` (d,); only if one was given."""
+        check_is_fitted(self)
+        hierarchy = self._targets.hierarchy
+        if hierarchy is None:
+            raise AttributeError(
+                f"This {type(self).__name__} was fitted without a hierarchy of its labels."
+            )
+        return hierarchy
 
     def _check_decoding(self) -> None:
         """Raise a ValueError if `decoding` asks for what this model does not keep."""
@@ -192,10 +207,35 @@ def decode_channels(rule: Any, targets: TargetSchema, probabilities: Any) -> Any
     is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
     if is_plain or targets.kind != "multilabel":
         return decode_classes(targets, probabilities)
-    chosen: Any = decoding.resolve(rule).decode(probabilities)
+    chosen = decode_labels(decoding.resolve(rule), targets, probabilities)
     if targets.is_sparse:
         return sparse.csr_array(chosen)
     return chosen.toarray() if hasattr(chosen, "toarray") else chosen
+
+
+def decode_labels(decoder: Decoder, targets: TargetSchema, probabilities: Any) -> Any:
+    """Choose label sets, which respect the hierarchy if there is one.
+
+    Of labels that are equally likely, decoders take the first: ancestors are shown to them before
+    their descendants. What they leave out all the same, such as parents with higher thresholds, is
+    added.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    targets : TargetSchema
+    probabilities : ndarray or csr_array of shape (n_rows, n_labels)
+    """
+    hierarchy = targets.hierarchy
+    if hierarchy is None:
+        return decoder.decode(probabilities)
+    probabilities = respecting(targets, probabilities)
+    if isinstance(decoder, TIED_BY_PLACE):
+        order = np.argsort(hierarchy.depth, kind="stable")
+        chosen = decoder.decode(probabilities[:, order])[:, np.argsort(order)]
+    else:
+        chosen = decoder.decode(probabilities)
+    return hierarchy.close(chosen)
 
 
 def _wrong_classes(

@@ -1,108 +1,18 @@
-"""Run loops: a progress bar with the time left, callbacks, and pieces of work in threads.
-
-Callbacks are those of scikit-learn 1.9 and later, which `set_callbacks` takes. They see a task of
-two levels, "fit" and its steps: trees, rounds, rules or graphs. All loops show their steps by
-`progress_bar`, which tells the callbacks. A step is told of once it is over, in the thread that
-called `fit`.
-"""
+"""Run loops: a progress bar with the time left, and pieces of work in threads."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from polyleaf import _core
 from polyleaf.checks.threads import Pieces
+from polyleaf.estimator.base import current_steps
 from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks as _with_callbacks
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's, which this version does not have."""
-
-    def _with_callbacks(method: Any) -> Any:
-        return method
-
-
 T = TypeVar("T")
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def with_callbacks(method: Method) -> Method:
-    """Have callbacks closed after a method, however it ends."""
-    return cast("Method", _with_callbacks(method))
-
-
-#: Tells the callbacks of the fit that runs in this thread of steps; None if it has none.
-_STEPS: ContextVar[Callable[[int], None] | None] = ContextVar("polyleaf_steps", default=None)
-
-
-def current_steps() -> Callable[[int], None] | None:
-    """Give the function that tells callbacks of a number of steps, if somebody listens."""
-    return _STEPS.get()
-
-
-@contextmanager
-def followed(estimator: Any, X: Any, y: Any) -> Iterator[Callable[[Any], None]]:
-    """Tell the callbacks of an estimator of a fit, from beginning to end.
-
-    Parameters
-    ----------
-    estimator : Estimator
-        With callbacks or without.
-    X, y
-        What `fit` was given, for callbacks that ask for it.
-
-    Yields
-    ------
-    callable (fitted)
-        To be called with what was learnt, before the estimator has it.
-    """
-    if not getattr(estimator, "_skl_callbacks", None):
-        with _listening(None):
-            yield lambda fitted: None
-        return
-    most = _most_steps(estimator)
-    context = estimator._init_callback_context(max_subtasks=most)
-    told = 0
-
-    def tell_steps(n_steps: int) -> None:
-        nonlocal told
-        for _ in range(min(n_steps, most - told)):
-            step = context.subcontext(task_name="step")
-            step.call_on_fit_task_begin(estimator=estimator)
-            step.call_on_fit_task_end(estimator=estimator)
-            told += 1
-
-    def tell_end(fitted: Any) -> None:
-        context.call_on_fit_task_end(
-            estimator=estimator, X=X, y=y, reconstruction_attributes={"_fitted": fitted}
-        )
-
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    with _listening(tell_steps):
-        yield tell_end
-
-
-@contextmanager
-def _listening(steps: Callable[[int], None] | None) -> Iterator[None]:
-    token = _STEPS.set(steps)
-    try:
-        yield
-    finally:
-        _STEPS.reset(token)
-
-
-def _most_steps(estimator: Any) -> int:
-    given = vars(estimator)
-    most = given.get("n_estimators", given.get("n_rules", 0))
-    return int(most) if isinstance(most, int) else 0
 
 
 @contextmanager

@@ -6,13 +6,16 @@ from typing import Any
 
 from polyleaf import losses
 from polyleaf.estimator.classifier import STORED_DECODING, is_decoding
+from polyleaf.estimator.hierarchies import STORED_HIERARCHY, is_hierarchy
 from polyleaf.estimator.parameters import (
+    Added,
     Parameter,
     is_bool,
     is_dicts_or_none,
     is_int,
     is_loss,
     is_max_features,
+    is_one_of,
     is_random_state,
     is_real,
 )
@@ -127,6 +130,27 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
         "a Decoder or one of " + ", ".join(map(repr, DECODINGS)),
         names=DECODINGS,
         stored=STORED_DECODING,
+    ),
+    "hierarchy": Parameter(
+        "Hierarchy, array-like, list of str, networkx.DiGraph or None",
+        "Which label lies below which (multi-label problems): the parent of each output, -1 for\n"
+        "roots; edges (parent, child), by number or name; a path such as ``'01/04/02'`` for each\n"
+        "output; a graph; or a `polyleaf.hierarchy.Hierarchy`. No label then outscores its\n"
+        "ancestors, and label sets hold the ancestors of their labels. In trees and forests,\n"
+        "deep labels count less in the choice of splits.",
+        is_hierarchy,
+        "None, parents, edges, paths, a networkx.DiGraph or a Hierarchy",
+        stored=STORED_HIERARCHY,
+        added=Added("0.1.0", before=None),
+    ),
+    "on_violation": Parameter(
+        "{'close', 'raise'}",
+        "What becomes of a row of y that has a label but not all its ancestors: they are added,\n"
+        "or it is an error. Only with a `hierarchy`.",
+        is_one_of("close", "raise"),
+        "'close' or 'raise'",
+        names=("close", "raise"),
+        added=Added("0.1.0", before="close"),
     ),
     "warm_start": Parameter(
         "bool",

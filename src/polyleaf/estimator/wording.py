@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.data import TargetSchema
 
 _LARGEST_WRITTEN_OUT = 1e9
 _SMALLEST_WRITTEN_OUT = 1e-4
@@ -69,6 +70,8 @@ def channel_names_of(model: Any, n_channels: int) -> list[str]:
     if n_channels != schema.n_channels:  # several quantiles per output
         per_output = n_channels // schema.n_outputs
         return [f"{output}[{i}]" for output in outputs for i in range(per_output)]
+    if schema.kind == "mixed":
+        return mixed_channel_names(schema, outputs)
     if schema.kind == "multiclass":
         return [str(value) for value in schema.classes[0]]
     if schema.kind == "multiclass-multioutput":
@@ -78,6 +81,19 @@ def channel_names_of(model: Any, n_channels: int) -> list[str]:
             for value in classes
         ]
     return outputs
+
+
+def mixed_channel_names(schema: TargetSchema, outputs: Sequence[str]) -> list[str]:
+    """Give the names of the channels of mixed kinds: outputs, with the class if there are some."""
+    assert schema.frame is not None
+    widths = np.diff(schema.channel_offsets)
+    names = []
+    for output, column, width in zip(outputs, schema.frame.columns, widths):
+        if column.kind != "class" or column.classes is None:
+            names.append(str(output))
+        else:  # of two classes, the second
+            names += [f"{output}={value}" for value in column.classes[-width:]]
+    return names
 
 
 def _check_names(names: Sequence[str], n_expected: int, what: str) -> list[str]:

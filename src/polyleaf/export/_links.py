@@ -17,6 +17,9 @@ from polyleaf.rules.base import RuleEstimator
 
 Link = Literal["identity", "exp", "sigmoid", "softmax", "half"]
 
+#: Expected F1 inside a graph takes 8 d^2 bytes per row: 2 MB here.
+MOST_F1_LABELS = 500
+
 #: What the sums of a loss go through; "half" is (1 + f) / 2, cut off at 0 and 1.
 _LINKS: dict[type[losses.Loss], Link] = {
     losses.SquaredError: "identity",
@@ -137,15 +140,19 @@ class Decision:
 
     Attributes
     ----------
-    kind : {"threshold", "top_k", "known_label_set"}
+    kind : {"threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds"}
+        "known_label_set": by the loss of rules; "known_by_odds": by probabilities of labels.
     thresholds : ndarray of shape () or (n_labels,)
     k : int or None
         Number of labels; None: the expected number.
+    label_sets : ndarray of shape (n_sets, n_labels), bool, or None
+        Of "known_by_odds".
     """
 
-    kind: Literal["threshold", "top_k", "known_label_set"]
+    kind: Literal["threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds"]
     thresholds: NDArray[np.float64]
     k: int | None = None
+    label_sets: NDArray[np.bool_] | None = None
 
 
 def read_decision(model: Any, reading: Reading) -> Decision:
@@ -154,28 +161,76 @@ def read_decision(model: Any, reading: Reading) -> Decision:
     Raises
     ------
     CannotExportError
-        If that is more than thresholds, numbers of labels, or known label sets.
+        If a graph cannot do that.
     """
     rule: Any = model.decoding
     half = np.array(0.5)
     if reading.targets.kind != "multilabel":
         return Decision("threshold", half)
-    has_sets = reading.label_sets is not None
-    if isinstance(rule, str) and rule == "auto":
-        return Decision("known_label_set" if has_sets else "threshold", half)
+    if reading.label_sets is None:
+        return read_decoder("threshold" if _is_auto(rule) else rule, reading.targets.n_outputs)
+    if _is_auto(rule):
+        return Decision("known_label_set", half)
     chosen = decoding.resolve(rule)
-    if isinstance(chosen, decoding.KnownLabelSet) and has_sets:
-        if not hasattr(chosen, "label_sets_"):
-            return Decision("known_label_set", half)
-    elif isinstance(chosen, decoding.Threshold):
-        return Decision("threshold", np.asarray(chosen.threshold, dtype=np.float64))
-    elif isinstance(chosen, decoding.Subset) and not has_sets:
-        return Decision("threshold", half)
-    elif isinstance(chosen, decoding.TopK) and not has_sets:
-        k = None if chosen.k == "expected" else int(chosen.k)
-        return Decision("top_k", half, k)
+    if isinstance(chosen, decoding.KnownLabelSet) and not hasattr(chosen, "label_sets_"):
+        return Decision("known_label_set", half)
+    if isinstance(chosen, decoding.Threshold):
+        return read_decoder(chosen, reading.targets.n_outputs)
     raise CannotExportError(
-        f"decoding={rule!r} searches over label sets, which no graph of operators can do. Export "
-        "with outputs=('probability', 'score'), and decode the probabilities with "
-        "polyleaf.decoding; or choose decoding='threshold' or 'top_k'."
+        f"decoding={rule!r} of a {type(model).__name__} whose loss is of whole rows searches over "
+        "the joint distribution of its label sets, which to_onnx does not write. Export with "
+        "outputs=('probability', 'score') and decode with polyleaf.decoding; or choose "
+        "decoding='auto' or 'threshold', or wrap the model in TunedDecoder, which decodes "
+        "probabilities of single labels."
+    )
+
+
+def _is_auto(rule: Any) -> bool:
+    return isinstance(rule, str) and rule == "auto"
+
+
+def read_decoder(rule: Any, n_labels: int) -> Decision:
+    """Read how a decoder chooses labels by the probability of each.
+
+    Parameters
+    ----------
+    rule : str or Decoder
+        Fitted, if it learns.
+    n_labels : int
+
+    Raises
+    ------
+    CannotExportError
+        If a graph cannot do that.
+    """
+    chosen = decoding.resolve(rule)
+    half = np.array(0.5)
+    # Exact types: a subclass may decode in another way.
+    if type(chosen) is decoding.Threshold:
+        return Decision("threshold", np.asarray(chosen.threshold, dtype=np.float64))
+    if type(chosen) is decoding.TunedThreshold:
+        return Decision("threshold", np.array(chosen.threshold_, dtype=np.float64))
+    if type(chosen) is decoding.LabelThresholds:
+        return Decision("threshold", np.asarray(chosen.thresholds_, dtype=np.float64))
+    if type(chosen) is decoding.Subset:
+        return Decision("threshold", half)
+    if type(chosen) is decoding.TopK:
+        return Decision("top_k", half, None if chosen.k == "expected" else int(chosen.k))
+    if type(chosen) is decoding.Jaccard:
+        return Decision("jaccard", half)
+    if type(chosen) is decoding.ExampleF1:
+        if n_labels <= MOST_F1_LABELS:
+            return Decision("f1", half)
+        raise CannotExportError(
+            f"decoding='f1' inside a graph takes 8 d^2 bytes per row, which is allowed up to "
+            f"{MOST_F1_LABELS} labels; got {n_labels}. Export with outputs=('probability', "
+            "'score') and decode with polyleaf.decoding; or choose decoding='jaccard', 'top_k' or "
+            "'threshold'."
+        )
+    if type(chosen) is decoding.KnownLabelSet and hasattr(chosen, "label_sets_"):
+        return Decision("known_by_odds", half, label_sets=chosen.label_sets_.toarray() > 0)
+    raise CannotExportError(
+        f"decoding={rule!r} is a Python function that no graph of operators can hold. Export with "
+        "outputs=('probability', 'score') and decode the probabilities yourself; or choose one of "
+        "polyleaf.decoding."
     )

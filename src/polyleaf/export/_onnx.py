@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from polyleaf._version import __version__
 from polyleaf.estimator.classifier import Classifier
-from polyleaf.export._links import read_decision, read_links
+from polyleaf.export._links import read_decision, read_decoder, read_links
+from polyleaf.export._onnx_decoding import calibrated
 from polyleaf.export._onnx_graph import ML_DOMAIN, Graph
 from polyleaf.export._onnx_inputs import OUTPUTS, add_inputs, feature_names
 from polyleaf.export._onnx_outputs import Results
@@ -34,17 +38,17 @@ def to_onnx(
 ) -> Any:
     """Write a fitted model as an ONNX graph, which onnxruntime runs without Python.
 
-    Trees, forests, boosting and rules can be exported. Numeric features are one input ``X`` of
-    shape (n, p). If some feature is categorical, every feature is an input of shape (n, 1) with
-    its own name: strings for text, numbers for all else. NaN is missing; so is a category that
-    was not seen in training, such as an empty string.
+    Trees, forests, boosting, rules, and a `TunedDecoder` around one of them can be exported.
+    Numeric features are one input ``X`` of shape (n, p). If some feature is categorical, every
+    feature is an input of shape (n, 1) with its own name: strings for text, numbers for all else.
+    NaN is missing; so is a category that was not seen in training, such as an empty string.
 
     A batch of n rows takes n x trees x channels numbers at a time: give large batches in parts.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest, boosted or rule model.
+        A fitted tree, forest, boosted or rule model, or a TunedDecoder of one.
     path : str or path, optional
         A file to write, such as ``model.onnx``.
     exact : bool, default=False
@@ -88,18 +92,26 @@ def to_onnx(
     >>> np.allclose(found, model.predict(X), rtol=1e-5)
     True
     """
+    own = model
+    is_tuned = hasattr(model, "calibration") and hasattr(model, "cv")
+    if is_tuned:
+        check_is_fitted(own)
+        model = own.estimator_
     check_exportable(model)
-    chosen = _chosen_outputs(model, outputs)
+    chosen = _chosen_outputs(own, outputs)
     features = model._features
     opsets = _opsets(target_opset, features.has_categories or bool(features.levels))
     reading = read_links(model, needs_link=chosen != ["score"])
     decision = None
-    if "prediction" in chosen and isinstance(model, Classifier):
+    if "prediction" in chosen and is_tuned:
+        decision = read_decoder(own.decoder_, reading.targets.n_outputs)
+    elif "prediction" in chosen and isinstance(model, Classifier):
         decision = read_decision(model, reading)
     graph = Graph(exact, opsets[ML_DOMAIN])
     X = add_inputs(graph, features)
     sums = read_sums(model, exact)
-    results = Results(graph, reading, add_scores(graph, X, sums, exact))
+    calibrate = partial(_calibrate, graph, own) if is_tuned else None
+    results = Results(graph, reading, add_scores(graph, X, sums, exact), calibrate)
     if decision is not None:
         results.add_decision(decision)
     elif "prediction" in chosen:
@@ -108,7 +120,7 @@ def to_onnx(
         results.add_probability(sums.n_channels)
     if "score" in chosen:
         results.add_score(sums.n_channels)
-    built = _build(graph, model, opsets)
+    built = _build(graph, model, type(own).__name__, opsets)
     if path is not None:
         too_large = built.ByteSize() > _MOST_BYTES
         graph.onnx.save(built, str(path), save_as_external_data=too_large)
@@ -117,6 +129,8 @@ def to_onnx(
 
 def _chosen_outputs(model: Any, outputs: str | Sequence[str] | None) -> list[str]:
     possible = [name for name in OUTPUTS if name != "probability" or isinstance(model, Classifier)]
+    if hasattr(model, "decoder_"):  # a TunedDecoder has no scores of its own
+        possible = ["prediction", "probability"]
     if outputs is None:
         return possible
     given = [outputs] if isinstance(outputs, str) else list(outputs)
@@ -144,9 +158,15 @@ def _opsets(target_opset: int | Mapping[str, int] | None, has_categories: bool) 
     return {**opsets, **given}
 
 
-def _build(graph: Graph, model: Any, opsets: dict[str, int]) -> Any:
+def _calibrate(graph: Graph, tuned: Any, p: str) -> str:
+    """Add what a TunedDecoder does to the probabilities of its estimator."""
+    if tuned.calibrator_ is None:
+        return p
+    return calibrated(graph, p, tuned.calibrator_, bool(tuned.estimator_._targets.is_sparse))
+
+
+def _build(graph: Graph, model: Any, name: str, opsets: dict[str, int]) -> Any:
     helper = graph.onnx.helper
-    name = type(model).__name__
     body = helper.make_graph(
         graph.nodes, name, graph.inputs, graph.outputs, initializer=graph.constants
     )

@@ -70,6 +70,14 @@ class Graph:
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
         return name
 
+    def add_many(
+        self, operator: str, n_outputs: int, *inputs: str, **attributes: Any
+    ) -> tuple[str, ...]:
+        """Add a node with several outputs, and give their names."""
+        names = tuple(self.name(operator) for _ in range(n_outputs))
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, names, **attributes))
+        return names
+
     def cast(self, value: str, dtype: Any) -> str:
         """Convert to a NumPy type."""
         return self.add("Cast", value, to=self.type_of(dtype))
@@ -91,6 +99,46 @@ class Graph:
         ends = [self.constant(np.array([k], np.int64)) for k in (start, stop, 1)]
         return self.add("Slice", value, *ends)
 
+    def inner(self) -> Body:
+        """Begin the body of a Scan, in float64."""
+        return Body(self)
+
     def body(self, name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> Any:
         """Make the body of a Scan."""
         return self.onnx.helper.make_graph(nodes, name, inputs, outputs)
+
+
+class Body:
+    """The body of a Scan, which may use all that the graph has.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes: list[Any] = []
+        self._inputs: list[Any] = []
+
+    def input(self, name: str, dtype: Any = np.float64) -> str:
+        """Add an input: states first, then what is scanned."""
+        graph = self._graph
+        own = graph.name(name)
+        make = graph.onnx.helper.make_tensor_value_info
+        self._inputs.append(make(own, graph.type_of(dtype), None))
+        return own
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with one output, and give its name."""
+        name = self._graph.name(operator)
+        make = self._graph.onnx.helper.make_node
+        self._nodes.append(make(operator, inputs, [name], **attributes))
+        return name
+
+    def close(self, name: str, outputs: list[str]) -> Any:
+        """Give the body, with the new states and what is collected, all float64."""
+        graph = self._graph
+        make, kind = graph.onnx.helper.make_tensor_value_info, graph.type_of(np.float64)
+        values = [make(output, kind, None) for output in outputs]
+        return graph.body(name, self._nodes, self._inputs, values)

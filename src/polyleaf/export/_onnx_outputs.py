@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.export._links import Decision, Reading
+from polyleaf.export._onnx_decoding import decoded
 from polyleaf.export._onnx_graph import Graph
 from polyleaf.export._sums import CannotExportError
 
@@ -26,11 +27,21 @@ class Results:
     reading : Reading
     scores : str
         Of shape (n, n_channels).
+    calibrate : callable, optional
+        Adds the nodes that calibrate the probabilities of labels, by which labels are chosen then.
     """
 
-    def __init__(self, graph: Graph, reading: Reading, scores: str) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        reading: Reading,
+        scores: str,
+        calibrate: Callable[[str], str] | None = None,
+    ) -> None:
         self._graph, self._reading, self._scores = graph, reading, scores
+        self._calibrate = calibrate
         self._by_label: str | None = None
+        self._calibrated: str | None = None
 
     # Scores and numbers ------------------------------------------------------------------------
 
@@ -92,9 +103,15 @@ class Results:
 
     def _probabilities(self) -> str:
         """Probabilities of all channels."""
-        if self._reading.label_sets is None:
-            return self._labels_alone()
-        return self._marginals(self._reading.label_sets)
+        if self._calibrated is None:
+            sets = self._reading.label_sets
+            value = self._labels_alone() if sets is None else self._marginals(sets)
+            self._calibrated = value if self._calibrate is None else self._calibrate(value)
+        return self._calibrated
+
+    def _for_labels(self) -> str:
+        """Probabilities by which labels are chosen one by one: their own, unless calibrated."""
+        return self._labels_alone() if self._calibrate is None else self._probabilities()
 
     def _labels_alone(self) -> str:
         """Probabilities of channels by their own scores."""
@@ -229,33 +246,7 @@ class Results:
             assert sets is not None
             best = graph.add("ArgMin", self._set_losses(sets), axis=1, keepdims=0)
             return graph.add("Gather", graph.constant(sets.astype(np.int64)), best, axis=0)
-        p = self._labels_alone()
-        if decision.kind == "threshold":
-            p = graph.cast(p, np.float64)
-            above = graph.add("Greater", p, graph.constant(decision.thresholds))
-            return graph.cast(above, np.int64)
-        n_labels = self._reading.targets.n_outputs
-        if decision.k is None:
-            axis = graph.constant(np.array([1], np.int64))
-            size = graph.add("Round", graph.add("ReduceSum", p, axis, keepdims=1))
-            size = graph.cast(size, np.int64)
-        else:
-            size = graph.constant(np.array([[decision.k]], np.int64))
-        order = self._order(p, n_labels)
-        place = graph.constant(np.arange(n_labels, dtype=np.int64)[None, :])
-        is_first = graph.cast(graph.add("Less", place, size), np.int64)
-        none = graph.add("Mul", order, graph.constant(np.array(0, np.int64)))
-        is_first = graph.add("Add", is_first, none)  # of all rows
-        return graph.add("ScatterElements", none, order, is_first, axis=1)
-
-    def _order(self, p: str, n_labels: int) -> str:
-        """Sort labels, the likeliest first; of equal ones, the first."""
-        graph = self._graph
-        values, order = graph.name("values"), graph.name("order")
-        n = graph.constant(np.array([n_labels], np.int64))
-        node = graph.onnx.helper.make_node("TopK", [p, n], [values, order], axis=1)
-        graph.nodes.append(node)
-        return order
+        return decoded(graph, self._for_labels(), self._reading.targets.n_outputs, decision)
 
 
 def _exportable_classes(classes: list[NDArray[np.generic]]) -> list[NDArray[np.generic]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
+from polyleaf.estimator.mixed import Mixed
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.model import Forest
 from polyleaf.rules.base import RuleEstimator
@@ -110,6 +111,17 @@ def check_exportable(model: Any) -> None:
             + _reason(model)
         )
     check_is_fitted(model)
+    if model._targets.hierarchy is not None:
+        raise CannotExportError(
+            f"This {name} has a hierarchy of labels, which its predictions respect and a sum of "
+            "trees or rules does not. Use polyleaf.save, or fit with hierarchy=None and apply "
+            "Hierarchy.raise_ancestors to the exported scores."
+        )
+    if isinstance(model, Mixed):
+        raise CannotExportError(
+            f"{name} predicts a frame with columns of several kinds, for which polyleaf has no "
+            "export. Use polyleaf.save; or fit a regressor and a classifier, and export these."
+        )
     if isinstance(model, Boosting) and model.estimator is not None:
         raise CannotExportError(
             f"This {name} boosts {model.estimator!r:.80}, which has no trees that polyleaf could "
@@ -120,13 +132,16 @@ def check_exportable(model: Any) -> None:
 def _reason(model: Any) -> str:
     if hasattr(model, "graph") and hasattr(model, "kernel"):
         return (
-            "Graph classifiers search for the best labelling, which is no sum of trees; kernels "
-            "other than linear also need the training rows. Use polyleaf.save."
+            "Graph classifiers choose labels by messages along the edges of their graphs, with a "
+            "search where a graph has cycles: no sum of trees, and no fixed list of operators "
+            "gives their labels. Scores of single labels alone would predict other labels, and "
+            "kernels other than 'linear' and 'cosine' also need the training rows. Use "
+            "polyleaf.save, or export a BoostingClassifier."
         )
     if hasattr(model, "steps"):
         return "Convert a Pipeline with skl2onnx, after polyleaf.export.register_skl2onnx()."
     if hasattr(model, "estimator_"):
-        return "Export its estimator_, and decode its probabilities yourself."
+        return "Export its estimator_. Of a TunedDecoder, to_onnx writes the whole."
     return "Use polyleaf.save."
 
 

@@ -5,6 +5,7 @@ from polyleaf.forests.classifiers import (
     ExtraTreesClassifier,
     RandomForestClassifier,
 )
+from polyleaf.forests.mixed import ExtraTreesMixed, RandomForestMixed
 from polyleaf.forests.regressors import (
     BaggedTreesRegressor,
     ExtraTreesRegressor,
@@ -15,7 +16,9 @@ __all__ = [
     "BaggedTreesClassifier",
     "BaggedTreesRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesMixed",
     "ExtraTreesRegressor",
     "RandomForestClassifier",
+    "RandomForestMixed",
     "RandomForestRegressor",
 ]

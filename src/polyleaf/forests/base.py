@@ -5,14 +5,14 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import projections
-from polyleaf.data import TrainingData
+from polyleaf.data import TargetSchema, TrainingData
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.forests.described_tree import described_tree
 from polyleaf.forests.fitted import FittedForest
@@ -37,7 +37,14 @@ class ForestEstimator(TreeModel):
     #: What a tree of the forest is as an estimator of its own.
     _member_type: type[SingleTree]
 
+    def _resolved(self, targets: TargetSchema) -> Self:
+        """Give the forest with the parameters that its outputs decide."""
+        return self
+
     def _train(self, data: TrainingData) -> FittedForest:
+        resolved = self._resolved(data.targets.schema)
+        if resolved is not self:
+            return resolved._train(data)
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         settings = forest_settings(self, data.encoded.shape)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
@@ -272,7 +279,7 @@ class ForestEstimator(TreeModel):
         """Make an estimator of one tree."""
         shared = {
             name: value
-            for name, value in self.get_params(deep=False).items()
+            for name, value in self._resolved(self._targets).get_params(deep=False).items()
             if name in self._member_type._get_param_names()
         }
         member = self._member_type(**shared, splitter="random" if self._random_cuts else "best")

@@ -55,6 +55,8 @@ class ForestClassifier(ForestEstimator, Classifier):
         return split_probabilities(self._targets, channels)
 
     def _likeliest(self, X: Any, k: int) -> Any:
+        if self._targets.hierarchy is not None:
+            return super()._likeliest(X, k)
         encoded = self._encode(X)
         return _known(self._forest.predict_topk(encoded, k, self._n_threads()))
 
@@ -209,6 +211,8 @@ class RandomForestClassifier(ForestClassifier):
         class_weight: Any = None,
         oob_score: bool | Callable[..., float] = False,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -283,6 +287,8 @@ class ExtraTreesClassifier(ForestClassifier):
         class_weight: Any = None,
         oob_score: bool | Callable[..., float] = False,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -361,6 +367,8 @@ class BaggedTreesClassifier(ForestClassifier):
         class_weight: Any = None,
         oob_score: bool | Callable[..., float] = False,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,

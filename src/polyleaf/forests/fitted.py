@@ -92,7 +92,8 @@ class FittedForest:
         per_estimator = int(metadata["trees_per_estimator"])
         if per_estimator < 1 or forest.n_trees % per_estimator:
             raise ValueError(f"Expected {forest.n_trees} trees to be a multiple of those per one.")
-        view, max_features, tried = _stored_choice(metadata, estimator, forest)
+        resolved = estimator._resolved(targets)
+        view, max_features, tried = _stored_choice(metadata, resolved, forest)
         score = None
         if "oob_score_" in metadata:
             stored = metadata["oob_score_"]

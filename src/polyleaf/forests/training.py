@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import projections
+from polyleaf.data import whole_rows
 from polyleaf.estimator.parameters import count
 from polyleaf.estimator.running import progress_bar
 from polyleaf.forests.fitted import FittedForest
@@ -27,7 +28,7 @@ from polyleaf.forests.race import Race
 from polyleaf.trees.growing import tree_settings
 
 if TYPE_CHECKING:
-    from polyleaf.data import EncodedX, TrainingData
+    from polyleaf.data import CodedRows, EncodedX, TrainingData
     from polyleaf.forests.model import Forest
 
 
@@ -91,7 +92,7 @@ def train_forest(
     )
     if not forest.oob_score:
         return fitted
-    predicted = predict_out_of_bag(trees, data.encoded, n_threads)
+    predicted = predict_out_of_bag(trees, whole_rows(data.encoded), n_threads)
     prediction, score = forest._out_of_bag(predicted, data.targets)
     return replace(fitted, oob_prediction=prediction, oob_score=score)
 
@@ -238,7 +239,7 @@ def weigh_trees(
     aggregation: str,
     seen: NDArray[np.bool_],
     updated: NDArray[np.bool_],
-    X: EncodedX,
+    X: EncodedX | CodedRows,
 ) -> NDArray[np.float64] | None:
     """Weigh every tree for every channel.
 
@@ -250,7 +251,7 @@ def weigh_trees(
     aggregation : {"total", "subspace", "oob"}
     seen, updated : ndarray of shape (n_trees, n_channels), bool
         The channels on which each tree was grown, and those that it predicts.
-    X : ndarray or csr_array of shape (n_train, n_features)
+    X : ndarray, csr_array or CodedRows of shape (n_train, n_features)
         The training features, encoded.
 
     Returns
@@ -268,7 +269,7 @@ def weigh_trees(
         used = np.where(used.any(axis=0), used, able)
     if aggregation != "oob":
         return None if used.all() else _shares(used.astype(np.float64))
-    errors = tree_errors(forest, X)
+    errors = tree_errors(forest, whole_rows(X))
     floor = _LEAST_ERROR * errors.mean(axis=0)
     safe = np.where(floor > 0, np.maximum(errors, floor), 1.0)
     return _shares(np.where(used, 1.0 / safe, 0.0))

@@ -14,8 +14,10 @@ from polyleaf.checks import memory
 from polyleaf.data import (
     NumericData,
     decode_classes,
+    given_hierarchy,
     read_numeric,
     read_numeric_rows,
+    respecting,
     split_probabilities,
 )
 from polyleaf.estimator.classifier import Classifier
@@ -81,7 +83,9 @@ class GraphEstimator(Classifier):
         """
         return self._fit(X, y, sample_weight, output_names)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any) -> NumericData:
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, output_names: Any, **told: Any
+    ) -> NumericData:
         self._check_memory(X, y)
         self._check_decoding()
         data = read_numeric(
@@ -92,6 +96,7 @@ class GraphEstimator(Classifier):
             class_weight=self.class_weight,
             unobserved="They are predicted as 0.",
             output_names=output_names,
+            hierarchy=given_hierarchy(self),
             estimator_name=type(self).__name__,
         )
         needs_probabilities = (
@@ -224,7 +229,7 @@ class GraphEstimator(Classifier):
             return scores[:, 0]
         if kind == "multiclass-multioutput":
             return np.split(scores, np.cumsum(n_states)[:-1], axis=1)
-        return scores
+        return respecting(self._targets, scores)
 
     def is_certified(self, X: Any) -> NDArray[np.bool_]:
         """Tell for which rows the labelling is proven to have the best score of all.

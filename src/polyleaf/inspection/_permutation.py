@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.optional import require
+from polyleaf.estimator.mixed import Mixed
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.metrics import Metric, resolve
 
@@ -164,6 +165,15 @@ class _Judge:
     def __init__(self, model: Any, Y: Any, metric: str | Metric | None) -> None:
         kind = model._targets.kind
         self._model = model
+        self._is_mixed = isinstance(model, Mixed)
+        if self._is_mixed:
+            if metric is not None:
+                raise ValueError(
+                    "A model of mixed kinds is judged by the score of each output: leave out "
+                    "metric."
+                )
+            self.name, self.sign, self.is_per_output, self._truth = "score", 1.0, True, Y
+            return
         self._truth = Y if sparse.issparse(Y) else np.asarray(Y)
         self.sign, self.is_per_output = 1.0, True
         self._score: Callable[[Any, Any], Any]
@@ -189,6 +199,9 @@ class _Judge:
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         model = self._model
+        if self._is_mixed:
+            found = model.output_scores(X, self._truth).values()
+            return np.array([scores["score"] for scores in found])
         if self._needs in ("values", "labels"):
             predicted = model.predict(X)
         elif self._needs == "probabilities" or hasattr(model, "predict_proba"):

@@ -9,6 +9,7 @@ from polyleaf.losses._examplewise import (
     ExamplewiseSquaredHinge,
 )
 from polyleaf.losses._labels import Logistic, MarginLoss, SquaredHinge
+from polyleaf.losses._per_output import LossPerOutput
 from polyleaf.losses._quantile import AbsoluteError, Quantile
 from polyleaf.losses._registry import (
     LOSSES,
@@ -30,6 +31,7 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
+    "LossPerOutput",
     "LossTargets",
     "MarginLoss",
     "Poisson",

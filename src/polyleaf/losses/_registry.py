@@ -16,6 +16,7 @@ from polyleaf.losses._examplewise import (
     ExamplewiseSquaredHinge,
 )
 from polyleaf.losses._labels import Logistic, MarginLoss, SquaredHinge
+from polyleaf.losses._per_output import LossPerOutput
 from polyleaf.losses._quantile import AbsoluteError, Quantile
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
 
@@ -112,13 +113,16 @@ def to_json(loss: Loss) -> dict[str, Any]:
     Parameters
     ----------
     loss : Loss
-        An instance of one of the classes in `LOSSES`.
+        An instance of one of the classes in `LOSSES`, or a `LossPerOutput` of some.
 
     Examples
     --------
     >>> to_json(Huber(delta=2.0))
     {'name': 'huber', 'params': {'delta': 2.0}}
     """
+    if isinstance(loss, LossPerOutput):
+        scales = None if loss.scales is None else [float(scale) for scale in loss.scales]
+        return {"per_output": [to_json(part) for part in loss.parts], "scales": scales}
     names = {cls: name for name, cls in LOSSES.items()}
     if type(loss) not in names:
         raise TypeError(
@@ -139,7 +143,8 @@ def from_json(description: Any) -> Loss:
     ----------
     description : dict
         With exactly the keys "name", one of `LOSSES`, and "params", a dict with exactly the
-        parameters of that class. Anything else is a ValueError.
+        parameters of that class; or with "per_output", a list of those, and "scales". Anything
+        else is a ValueError.
 
     Examples
     --------
@@ -147,8 +152,24 @@ def from_json(description: Any) -> Loss:
     Quantile(quantile=[0.1, 0.9])
     """
     loss: Loss
+    if isinstance(description, dict) and set(description) == {"per_output", "scales"}:
+        return _per_output(description["per_output"], description["scales"])
     loss, params = read_description(description, "loss", _class_named)
     loss.set_params(**params)
+    loss.check_params()
+    return loss
+
+
+def _per_output(stored: Any, scales: Any) -> LossPerOutput:
+    if not isinstance(stored, list) or not all(
+        isinstance(part, dict) and "per_output" not in part for part in stored
+    ):
+        raise ValueError(f"Expected a loss per output; got {stored!r:.80}.")
+    if scales is not None and not (
+        isinstance(scales, list) and all(type(scale) in (int, float) for scale in scales)
+    ):
+        raise ValueError(f"Expected a scale per output; got {scales!r:.80}.")
+    loss = LossPerOutput([from_json(part) for part in stored], scales)
     loss.check_params()
     return loss
 

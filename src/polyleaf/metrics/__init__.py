@@ -1,6 +1,12 @@
 """Metrics of many outputs: scikit-learn's signatures, NaN for 'not observed', dense and sparse."""
 
 from polyleaf.metrics._auc import roc_auc_score
+from polyleaf.metrics._average_precision import average_precision_score
+from polyleaf.metrics._hierarchical import (
+    hierarchical_f1_score,
+    hierarchical_precision_score,
+    hierarchical_recall_score,
+)
 from polyleaf.metrics._label_sets import (
     example_f1_score,
     example_jaccard_score,
@@ -35,6 +41,7 @@ from polyleaf.metrics._top_k import (
 __all__ = [
     "METRICS",
     "Metric",
+    "average_precision_score",
     "brier_score_loss",
     "column_means",
     "coverage_error",
@@ -43,6 +50,9 @@ __all__ = [
     "example_precision_score",
     "example_recall_score",
     "hamming_loss",
+    "hierarchical_f1_score",
+    "hierarchical_precision_score",
+    "hierarchical_recall_score",
     "label_f1_score",
     "label_propensities",
     "label_ranking_average_precision_score",

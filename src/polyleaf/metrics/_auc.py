@@ -61,9 +61,9 @@ def roc_auc_score(
     scores = read_scores(y_score, true.shape)
     weights = read_entry_weights(sample_weight, true.shape)
     if average == "micro":
-        return float(_areas(_joined(_entries(true, scores, weights)), 1)[0])
+        return float(_areas(joined_entries(label_entries(true, scores, weights)), 1)[0])
     areas = np.full(true.shape[1], np.nan)
-    for part in _entries(true, scores, weights):
+    for part in label_entries(true, scores, weights):
         found = _areas(part, true.shape[1])
         areas = np.where(np.isnan(found), areas, found)
     if average is None:
@@ -73,7 +73,7 @@ def roc_auc_score(
 
 
 @dataclass(frozen=True)
-class _Entries:
+class Entries:
     """Entries of whole columns, as flat arrays.
 
     Attributes
@@ -90,7 +90,7 @@ class _Entries:
     negative: Floats
 
 
-def _entries(true: Labels, scores: Any, weights: Floats) -> Iterator[_Entries]:
+def label_entries(true: Labels, scores: Any, weights: Floats) -> Iterator[Entries]:
     """Yield all columns at once if scores are sparse, else some at a time."""
     if isinstance(scores, sparse.csr_array):
         yield _sparse_entries(true, scores, weights)
@@ -108,7 +108,7 @@ def _entries(true: Labels, scores: Any, weights: Floats) -> Iterator[_Entries]:
                                   (n_rows, at.stop - at.start)).T  # fmt: skip
         if true.observed is not None:
             counted = counted * true.observed[:, at].T
-        yield _Entries(
+        yield Entries(
             np.repeat(np.arange(at.start, at.stop), n_rows),
             scores[:, at].T.ravel(),
             np.where(is_true, counted, 0.0).ravel(),
@@ -116,7 +116,7 @@ def _entries(true: Labels, scores: Any, weights: Floats) -> Iterator[_Entries]:
         )
 
 
-def _sparse_entries(true: Labels, scores: sparse.csr_array, weights: Floats) -> _Entries:
+def _sparse_entries(true: Labels, scores: sparse.csr_array, weights: Floats) -> Entries:
     """Return the stored scores, and one entry per label for all the others."""
     n_labels = true.shape[1]
     entries = scores.tocoo()
@@ -131,7 +131,7 @@ def _sparse_entries(true: Labels, scores: sparse.csr_array, weights: Floats) -> 
     rest = all_positive - np.bincount(columns, positive, minlength=n_labels)
     rest_negative = totals - all_positive - np.bincount(columns, negative, minlength=n_labels)
     least = 1e-12 * totals  # a difference of equal sums need not be 0
-    return _Entries(
+    return Entries(
         np.concatenate([columns, np.arange(n_labels)]),
         np.concatenate([entries.data, np.zeros(n_labels)]),
         np.concatenate([positive, np.where(rest > least, rest, 0.0)]),
@@ -147,17 +147,17 @@ def _positive_weights(true: Labels, weights: Floats) -> Floats:
     return sums.astype(np.float64)
 
 
-def _joined(parts: Iterator[_Entries]) -> _Entries:
+def joined_entries(parts: Iterator[Entries]) -> Entries:
     """Take all entries for those of one label."""
     found = list(parts)
     scores, positive, negative = (
         np.concatenate([getattr(part, name) for part in found])
         for name in ("scores", "positive", "negative")
     )
-    return _Entries(np.zeros(scores.size, dtype=np.intp), scores, positive, negative)
+    return Entries(np.zeros(scores.size, dtype=np.intp), scores, positive, negative)
 
 
-def _areas(entries: _Entries, n_labels: int) -> Floats:
+def _areas(entries: Entries, n_labels: int) -> Floats:
     """Return the area of each label; NaN for one without rows of both kinds."""
     order = np.lexsort((entries.scores, entries.columns))
     columns, scores = entries.columns[order], entries.scores[order]

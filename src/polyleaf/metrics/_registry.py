@@ -14,7 +14,16 @@ import numpy as np
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.metrics import _auc, _label_sets, _probabilities, _ranking, _regression, _top_k
+from polyleaf.metrics import (
+    _auc,
+    _average_precision,
+    _hierarchical,
+    _label_sets,
+    _probabilities,
+    _ranking,
+    _regression,
+    _top_k,
+)
 
 Score = Callable[..., float]
 
@@ -208,6 +217,7 @@ def _of_probabilities(name: str, function: Score) -> Metric:
 _LRAP = _ranking.label_ranking_average_precision_score
 _F1 = _label_sets.label_f1_score
 _AUC = _auc.roc_auc_score
+_AUPRC = _average_precision.average_precision_score
 _PLACES = (1, 3, 5)
 
 #: All metrics by name.
@@ -249,6 +259,11 @@ METRICS: dict[str, Metric] = {
             per_label=partial(_F1, average=None),
         ),
         _of_labels("micro_f1", partial(_F1, average="micro"), greater=True),
+        _of_labels(
+            "hierarchical_precision", _hierarchical.hierarchical_precision_score, greater=True
+        ),
+        _of_labels("hierarchical_recall", _hierarchical.hierarchical_recall_score, greater=True),
+        _of_labels("hierarchical_f1", _hierarchical.hierarchical_f1_score, greater=True),
         _of_probabilities("log_loss", _probabilities.log_loss),
         _of_probabilities("brier_score", _probabilities.brier_score_loss),
         Metric(
@@ -260,6 +275,16 @@ METRICS: dict[str, Metric] = {
             per_output=partial(_AUC, average=None),
         ),
         _of_scores("micro_auc", partial(_AUC, average="micro"), greater=True),
+        _of_scores("micro_auprc", partial(_AUPRC, average="micro"), greater=True),
+        Metric(
+            "macro_auprc",
+            partial(_AUPRC, average="macro"),
+            "multilabel",
+            "scores",
+            True,
+            per_output=partial(_AUPRC, average=None),
+        ),
+        _of_scores("weighted_auprc", partial(_AUPRC, average="weighted"), greater=True),
         _of_scores("lrap", _LRAP, greater=True),
         _of_scores("lrap_drop_empty", partial(_LRAP, empty_rows="drop"), greater=True),
         _of_scores("coverage_error", _ranking.coverage_error, greater=False),

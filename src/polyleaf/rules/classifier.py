@@ -17,22 +17,19 @@ from polyleaf.data import (
     align_targets,
     decode_classes,
     read_classes,
+    respecting,
     split_probabilities,
+    whole_rows,
 )
-from polyleaf.estimator.classifier import Classifier
+from polyleaf.estimator.classifier import Classifier, decode_labels
 from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented, is_int
 from polyleaf.losses import LossTargets, MarginLoss, resolve_margin_loss
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
-from polyleaf.rules.label_sets import (
-    KnownLabelSets,
-    SetProbabilities,
-    dense_labels,
-    normalised,
-    training_label_sets,
-)
+from polyleaf.rules.label_sets import KnownLabelSets, SetProbabilities, normalised
 from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
 from polyleaf.rules.set_probabilities import choose_set_probabilities
+from polyleaf.rules.statistics import dense_labels, training_label_sets
 from polyleaf.rules.training import check_memory_of_rules, train_rules
 
 #: Fewer rows or rules hardly tell which form of the probabilities of label sets is better.
@@ -133,6 +130,8 @@ class RuleClassifier(RuleEstimator, Classifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         set_probabilities: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -186,7 +185,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         labels = dense_labels(targets)
         rules, losses = train_rules(self, data, loss, labels, size=1.0)
         label_sets = training_label_sets(
-            labels, targets, lambda: rules.scores(data.encoded, self._n_threads())
+            labels, targets, lambda: rules.scores(whole_rows(data.encoded), self._n_threads())
         )
         return FittedRules(
             data.schema,
@@ -255,7 +254,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         ndarray of shape (n,) for two classes, else (n, n_channels)
             One column per label, or per class of each output.
         """
-        scores = self._scores(X)
+        scores: NDArray[np.float64] = respecting(self._targets, self._scores(X))
         return scores[:, 0] if self._targets.kind == "binary" else scores
 
     def predict(self, X: Any) -> Any:
@@ -324,7 +323,10 @@ class RuleClassifier(RuleEstimator, Classifier):
             ]
             chosen = np.concatenate(parts)
         else:
-            chosen = decoding.resolve(rule).decode(self._probabilities(scores, by_label=True))
+            probabilities = self._probabilities(scores, by_label=True)
+            chosen = decode_labels(decoding.resolve(rule), targets, probabilities)
+        if targets.hierarchy is not None:
+            chosen = targets.hierarchy.close(chosen)
         return sparse.csr_array(chosen) if targets.is_sparse else chosen
 
     def _has_joint(self) -> bool:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.data import whole_rows
 from polyleaf.losses import MarginLoss
-from polyleaf.rules.label_sets import KnownLabelSets, SetProbabilities, training_label_sets
+from polyleaf.rules.label_sets import KnownLabelSets, SetProbabilities
+from polyleaf.rules.statistics import training_label_sets
 from polyleaf.rules.training import train_few_rules
 
 if TYPE_CHECKING:
@@ -54,7 +56,9 @@ def choose_set_probabilities(
     known = data.take(train)
     rules = train_few_rules(estimator, known, loss, labels[train], _MOST_RULES, rng)
     sets = training_label_sets(
-        labels[train], known.targets, lambda: rules.scores(known.encoded, estimator._n_threads())
+        labels[train],
+        known.targets,
+        lambda: rules.scores(whole_rows(known.encoded), estimator._n_threads()),
     )
     scores = rules.scores(data.encoded[test], estimator._n_threads())
     observed = data.targets.observed

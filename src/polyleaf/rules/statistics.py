@@ -1,13 +1,21 @@
-"""Derivatives of all rows, weighted and laid out as the core reads them."""
+"""What is learnt from, of all rows: labels, label sets, derivatives as the core reads them.
+
+A training row whose labels were observed in part agrees with many label sets. It counts as the one
+that the fitted model would choose for it; otherwise predictions would be confined to the label
+sets of the few rows that happen to be observed whole.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.data import Targets, TargetSchema
 from polyleaf.losses import Loss, LossTargets, Quadratic
 
 Floats = NDArray[np.float64]
@@ -122,3 +130,86 @@ def _zeros_on_cache_lines(n_rows: int, n_columns: int) -> Floats:
     room = np.zeros(size + line)
     first = -room.ctypes.data // 8 % line
     return room[first : first + size].reshape(n_rows, n_columns)
+
+
+def dense_labels(targets: Targets) -> NDArray[np.int8]:
+    """Give 0 or 1 for every row and channel."""
+    values = targets.values
+    if isinstance(values, np.ndarray):
+        return (values > 0).view(np.int8)
+    labels = np.zeros(values.shape, np.int8)
+    rows = np.repeat(np.arange(len(labels)), np.diff(values.indptr))
+    labels[rows, values.indices] = 1
+    return labels
+
+
+def training_label_sets(
+    labels: NDArray[np.int8],
+    targets: Targets,
+    score: Callable[[], NDArray[np.float64]],
+) -> NDArray[np.bool_]:
+    """Give the distinct label sets of the training rows.
+
+    Labels that were not observed, or have no weight, are completed by the row's own scores: of
+    all label sets that agree with what was observed, the one of least loss. Rows without any
+    observed label are left out.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_channels), int8
+        0 or 1.
+    targets : Targets
+    score : callable
+        Gives the scores of the training rows, of shape (n_rows, n_channels), if need be.
+
+    Returns
+    -------
+    ndarray of shape (n_sets, n_channels), bool
+        In the order in which they first occur.
+    """
+    sets = labels > 0
+    counts = _counted(targets.observed, targets.weights)
+    if counts is not None:
+        is_known = counts.any(axis=1)
+        if not counts[is_known].all():
+            sets = np.where(counts, sets, _likeliest(score(), targets.schema))
+        sets = sets[is_known]
+    return np.asarray(sets[_first_of_equals(np.packbits(sets, axis=1))])
+
+
+def _first_of_equals(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Give the rows that are equal to none before them, ascending."""
+    n_rows, n_bytes = packed.shape
+    if n_bytes <= 8:
+        words = np.zeros((n_rows, 8), np.uint8)
+        words[:, :n_bytes] = packed
+        keys = words.view(np.uint64)[:, 0]
+        order = keys.argsort(kind="stable")
+        is_new = np.ones(n_rows, np.bool_)
+        is_new[1:] = keys[order[1:]] != keys[order[:-1]]
+        return np.sort(order[is_new])
+    keys = np.ascontiguousarray(packed).view(f"V{n_bytes}")[:, 0].tolist()  # bytes per row
+    # The last of equals stays in a dict, so that rows go backwards.
+    first = dict(zip(reversed(keys), range(n_rows - 1, -1, -1)))
+    return np.array(sorted(first.values()), np.int64)
+
+
+def _counted(
+    observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None
+) -> NDArray[np.bool_] | None:
+    """Tell which entries were observed and have a weight; None if all."""
+    if weights is None:
+        return observed
+    positive = weights > 0 if weights.ndim == 2 else (weights > 0)[:, None]
+    return positive if observed is None else observed & positive
+
+
+def _likeliest(scores: NDArray[np.float64], schema: TargetSchema) -> NDArray[np.bool_]:
+    """Decide every label by the sign of its score, and every output with classes for one."""
+    if schema.kind in ("binary", "multilabel"):
+        return np.asarray(scores > 0)
+    sets = np.zeros(scores.shape, dtype=np.bool_)
+    rows = np.arange(len(scores))
+    for start, stop in itertools.pairwise(schema.channel_offsets.tolist()):
+        sets[rows, start + scores[:, start:stop].argmax(axis=1)] = True
+    return sets

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks import memory
+from polyleaf.estimator.base import current_steps
 from polyleaf.estimator.parameters import count, feature_count
-from polyleaf.estimator.running import current_steps, progress_bar
+from polyleaf.estimator.running import progress_bar
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.learner import RuleLearner, RuleSettings
 from polyleaf.rules.model import RuleSet, count_body_rows, finish_rules

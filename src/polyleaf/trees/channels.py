@@ -20,7 +20,7 @@ from polyleaf.projections import ProjectionContext, View
 from polyleaf.trees.moments import Moments, channel_moments, row_blocks
 
 if TYPE_CHECKING:
-    from polyleaf.data.targets import Targets
+    from polyleaf.data.targets import Targets, TargetSchema
     from polyleaf.data.training import TrainingData
 
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
@@ -128,17 +128,51 @@ class Channels:
 def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
     """Choose the factors: inverse standard deviations, or one factor for all channels.
 
-    With `normalize`, every output has variance 1 on the training rows (paper 004, below eq. 1);
-    constant ones are left alone.
+    With `normalize`, every number has variance 1 on the training rows (paper 004, below eq. 1);
+    constant ones are left alone. Classes and labels keep their impurity, unless there are numbers
+    beside them: then each kind is divided by what its outputs have on average. With a hierarchy of
+    labels, squares of a label count as much as it weighs there.
     """
     moments = channel_moments(data.targets)
     std = moments.std
-    if normalize:
+    schema = data.targets.schema
+    if schema.kind == "mixed":
+        return Scaling(kind_factors(schema, std**2), 1.0, moments)
+    if normalize and schema.kind == "regression":
         return Scaling(1.0 / np.where(std > 0, std, 1.0), 1.0, moments)
     unit = 1.0
     if data.targets.schema.kind == "regression" and std.max() > 0:
         unit = math.ldexp(1.0, math.frexp(float(std.max()))[1])
-    return Scaling(np.full(std.size, 1.0 / unit), unit, moments)
+    factors = np.full(std.size, 1.0 / unit)
+    hierarchy = data.targets.schema.hierarchy
+    if hierarchy is not None:
+        factors *= np.sqrt(hierarchy.weights)
+    return Scaling(factors, unit, moments)
+
+
+def kind_factors(schema: TargetSchema, variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the factors that make all kinds of a mixed Y count alike, of shape (n_channels,).
+
+    Numbers and counts get variance 1 each. Classes and labels have an impurity by nature, the
+    Gini index (the sum of the variances of their channels): those of one kind are divided by its
+    mean, so that they weigh among each other as they do for a classifier.
+
+    Parameters
+    ----------
+    schema : TargetSchema
+        With a frame.
+    variances : ndarray of shape (n_channels,)
+    """
+    assert schema.frame is not None
+    starts, widths = schema.channel_offsets[:-1], np.diff(schema.channel_offsets)
+    impurities = np.add.reduceat(variances, starts)
+    kinds = np.array(schema.frame.kinds)
+    units = impurities.copy()
+    for kind in ("class", "label"):
+        varies = (kinds == kind) & (impurities > 0)
+        if varies.any():
+            units[kinds == kind] = impurities[varies].mean()
+    return np.repeat(1.0 / np.sqrt(np.where(units > 0, units, 1.0)), widths)
 
 
 def make_context(

@@ -162,6 +162,8 @@ class TreeClassifier(SingleTree, Classifier):
         pruning_level: str | float = "cv",
         class_weight: Any = None,
         decoding: Any = "auto",
+        hierarchy: Any = None,
+        on_violation: str = "close",
         random_state: Any = None,
         n_jobs: int | None = None,
         sums: str = "auto",

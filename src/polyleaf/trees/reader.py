@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.data import TargetSchema, duration_unit, level_text, time_text
-from polyleaf.estimator.wording import feature_names_of, format_number, output_names_of
+from polyleaf.estimator.wording import (
+    feature_names_of,
+    format_number,
+    mixed_channel_names,
+    output_names_of,
+)
 from polyleaf.trees.estimators import TreeClassifier, TreeRegressor
 from polyleaf.trees.leaves import Leaves, RowLeaves
+from polyleaf.trees.mixed import TreeMixed
 from polyleaf.trees.structure import TreeStructure
 
 #: A variance this small beside the squared mean is what rounding leaves of a constant.
@@ -32,7 +38,7 @@ def check_tree(model: Any) -> None:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    if not isinstance(model, TreeRegressor | TreeClassifier):
+    if not isinstance(model, TreeRegressor | TreeClassifier | TreeMixed):
         is_forest = hasattr(type(model), "estimators_")
         raise TypeError(
             "model must be a fitted TreeRegressor or TreeClassifier of polyleaf; got "
@@ -93,6 +99,8 @@ class TreeReader:
         targets = self._targets
         if targets.kind in ("regression", "multilabel"):
             return list(self.output_names)
+        if targets.kind == "mixed":
+            return mixed_channel_names(targets, self.output_names)
         if targets.kind == "binary":
             return [f"{self.output_names[0]}={targets.classes[0][1]}"]
         return [
@@ -104,7 +112,7 @@ class TreeReader:
     @property
     def predicts_probabilities(self) -> bool:
         """Whether values are probabilities of labels or classes, rather than means."""
-        return self._targets.kind != "regression"
+        return self._targets.kind not in ("regression", "mixed")
 
     def children(self, node: int) -> tuple[int, int]:
         """Give the left and the right child of an inner node."""

@@ -166,7 +166,9 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """
         check_is_fitted(self)
         scores = label_scores(self.estimator_, read_rows(X), self.n_outputs_)
-        return _calibrate(self.calibrator_, scores)
+        probabilities = _calibrate(self.calibrator_, scores)
+        hierarchy = getattr(self.estimator_, "hierarchy_", None)
+        return probabilities if hierarchy is None else hierarchy.raise_ancestors(probabilities)
 
     def predict(self, X: Any) -> Any:
         """Predict label sets.
@@ -181,7 +183,9 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             0 and 1; sparse if the estimator's probabilities are.
         """
         probabilities = self.predict_proba(X)
-        return self.decoder_.decode(probabilities)
+        chosen = self.decoder_.decode(probabilities)
+        hierarchy = getattr(self.estimator_, "hierarchy_", None)
+        return chosen if hierarchy is None else hierarchy.close(chosen)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score predicted label sets by the metric that they were tuned for.
