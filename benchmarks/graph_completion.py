@@ -1,4 +1,6 @@
-"""What completing dual variables on the union of all graphs does to MAM (paper 003, section 3.3).
+"""What completing dual variables on the union of all graphs does to MAM.
+
+Section 3.3 of Su and Rousu 2013.
 
 ``python -m benchmarks.graph_completion`` fits ten members to four folds of a data set, for some
 C, with missing edges at zero and with locally consistent ones, and prints microlabel accuracy on

@@ -1,4 +1,4 @@
-"""The rivals of paper 003's Table 2 that are found nowhere else: SVMs and multi-task features."""
+"""Rivals in Table 2 of Su and Rousu 2013 that no library has: SVMs and multi-task features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 2 and Figure 1 of paper 003: graph ensembles beside their rivals, on the same folds.
+"""Table 2 and Figure 1 of Su and Rousu 2013: graph ensembles and rivals on the same folds.
 
 ``python -m benchmarks.graph_tables run`` fits what is not yet in the file of results, one line
 per data set, method and fold, so that it can be stopped and started again;

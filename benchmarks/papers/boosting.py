@@ -1,4 +1,4 @@
-"""Tables 4 to 7 of paper 000 measured again: ``python -m benchmarks.papers.boosting``.
+"""Tables 4 to 7 of Joly et al. 2019 measured again: ``python -m benchmarks.papers.boosting``.
 
 Macro-r2 of single-target boosting (st-gbrt), Algorithms 2 (gbmort), 4 (gbrt-relabel-rpo) and 3
 (gbrt-rpo) with one sub-sampled output per round, and an oracle that knows the structure

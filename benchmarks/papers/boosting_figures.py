@@ -1,4 +1,6 @@
-"""Figures 1 and 3 to 6 of paper 000 drawn again: ``python -m benchmarks.papers.boosting_figures``.
+"""Figures 1 and 3 to 6 of Joly et al. 2019 drawn again.
+
+``python -m benchmarks.papers.boosting_figures``.
 
 Test score against the processor time of training, with the paper's settings: stumps, all features,
 learning rate 0.1.
@@ -190,7 +192,7 @@ def main() -> None:
     """Measure and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figures", nargs="*", default=list(FIGURES))
-    parser.add_argument("--out", type=Path, default=Path("docs/guide/figures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/figures"))
     arguments = parser.parse_args()
     for name in arguments.figures:
         run, draw, shape = FIGURES[name]

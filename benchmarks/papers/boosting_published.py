@@ -1,4 +1,4 @@
-"""What paper 000 published: Tables 4 to 7 and, of the data sets at hand, Tables 10 to 12."""
+"""What Joly et al. 2019 published: Tables 4 to 7 and, for the data at hand, Tables 10 to 12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables 10 to 12 of paper 000 under a time budget: ``python -m benchmarks.papers.boosting_real``.
+"""Tables 10 to 12 of Joly et al. 2019 under a time budget.
+
+``python -m benchmarks.papers.boosting_real``.
 
 LRAP (labels) and macro-r2 (numbers) of boosting and forests on the data sets of the paper that are
 at hand, random divisions of the paper's sizes, published figures beside ours. A fifth of the

@@ -1,4 +1,6 @@
-"""Figures of papers 001 and 004 drawn again: ``python -m benchmarks.papers.forest_figures``.
+"""Figures of Joly et al. 2014 and Breskvar et al. 2018 drawn again.
+
+``python -m benchmarks.papers.forest_figures`` draws:
 
 - ``size``: LRAP of a single tree and of forests against the size m of a Gaussian view of
   delicious' labels, one view for the forest (Alg. 1) and one per tree (Alg. 2): Figure 1 of 001.
@@ -222,7 +224,7 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", default=list(FIGURES))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("docs/guide/figures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/figures"))
     arguments = parser.parse_args()
     for name in arguments.figures:
         run, draw, shape = FIGURES[name]

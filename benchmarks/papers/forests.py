@@ -1,9 +1,11 @@
-"""Papers 001 and 004 measured again: ``python -m benchmarks.papers.forests {table1,table11,...}``.
+"""Joly et al. 2014 and Breskvar et al. 2018 measured again.
 
-- ``table1``: LRAP of forests on Gaussian views of the labels (Tables 1 and 3 of paper 001), rows
-  without labels left out, with the published figures beside.
-- ``table11``: aRRMSE of random output selections (Table 11 of paper 004), with single-target
-  ensembles, number of nodes and time.
+``python -m benchmarks.papers.forests {table1,table11,...}``:
+
+- ``table1``: LRAP of forests on Gaussian views of the labels (Tables 1 and 3 of Joly et al. 2014),
+  rows without labels left out, with the published figures beside.
+- ``table11``: aRRMSE of random output selections (Table 11 of Breskvar et al. 2018), with
+  single-target ensembles, number of nodes and time.
 - ``defaults``: selections and aggregations compared, for the defaults of the regressors.
 - ``auto``: `projection="auto"` against fixed views.
 
@@ -177,7 +179,7 @@ def gaussian(size: Any) -> projections.Projection | None:
 
 
 def run_table1(arguments: argparse.Namespace) -> Runs:
-    """Measure Tables 1 and 3 of paper 001."""
+    """Measure Tables 1 and 3 of Joly et al. 2014."""
     runs = Runs("forests-table1")
     for number in range(arguments.splits):
         for name in arguments.data or TABLE_1:
@@ -221,7 +223,7 @@ def show_table1(runs: Runs) -> str:
 
 
 def run_table11(arguments: argparse.Namespace) -> Runs:
-    """Measure Table 11 of paper 004 by ten-fold cross-validation."""
+    """Measure Table 11 of Breskvar et al. 2018 by ten-fold cross-validation."""
     runs = Runs("forests-table11-two-rows")
     for name in arguments.data or TABLE_11:
         X, Y = load(name)

@@ -1,4 +1,4 @@
-"""Paper 002 measured again: Table 1 on real data, Figure 1 on synthetic problems.
+"""Rapp et al. 2020 measured again: Table 1 on real data, Figure 1 on synthetic problems.
 
 ``python -m benchmarks.papers.rules table`` fits the four variants of the rule learner, and binary
 relevance, label powerset and a classifier chain on XGBoost (``--methods`` also has them on

@@ -1,4 +1,4 @@
-"""Table 1 of paper 002 as it was published."""
+"""Table 1 of Rapp et al. 2020 as it was published."""
 
 from __future__ import annotations
 

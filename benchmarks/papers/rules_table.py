@@ -1,4 +1,6 @@
-"""Table 1 of paper 002, by cross-validation as in the paper (BBC-CV, Tsamardinos et al. 2018).
+"""Table 1 of Rapp et al. 2020, by cross-validation as in the paper.
+
+That is BBC-CV (Tsamardinos et al. 2018).
 
 Every setting is fitted on the same five folds, and every row is predicted by a model that has
 not seen it. Then rows are drawn with replacement: the setting that is best on those drawn is

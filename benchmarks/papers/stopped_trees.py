@@ -1,4 +1,4 @@
-"""XGBoost that finds its number of trees itself, the base learner of paper 002's baselines."""
+"""XGBoost that finds its number of trees itself: the base learner in Rapp et al. 2020."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Block-coordinate ascent on the factorised dual of max-margin labelling (paper 003, eq. 5).
+// Block-coordinate ascent on the dual of max-margin labelling (Su and Rousu 2013, eq. 5).
 //
 // Example i has a mass c_i (C times its weight) that is spread over labellings; mu(i, e, u) is the
 // mass on those that give edge e the labels u. With a(i, e, u) = c_i 1{u = y_ie} - mu(i, e, u),

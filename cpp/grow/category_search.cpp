@@ -196,8 +196,8 @@ double FeatureSearch::between_categories_of_labels(const SearchNode& node) {
     return between - node.totals->norm / node.totals->weight;
 }
 
-// Forward selection (paper 004): the side grows by the item that raises the criterion most, as
-// long as it rises. The missing rows are an item like the others.
+// Forward selection (Breskvar et al. 2018): the side grows by the item that raises the criterion
+// most, as long as it rises. The missing rows are an item like the others.
 void FeatureSearch::search_greedy_subset(const SearchNode& node, int32_t feature, uint64_t rank,
                                          Split& best) {
     const size_t width = static_cast<size_t>(workspace_.n_blocks) * workspace_.lanes;

@@ -1,5 +1,5 @@
-// Alg. 2 of paper 002: the scores that minimise the objective over the rows a rule covers; and
-// what they change.
+// Alg. 2 of Rapp et al. 2020: the scores that minimise the objective over the rows a rule covers;
+// and what they change.
 #include <cmath>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// Alg. 3 of paper 002: a rule is refined by the best of the conditions on drawn features until
-// none lowers the objective (14).
+// Alg. 3 of Rapp et al. 2020: a rule is refined by the best of the conditions on drawn features
+// until none lowers the objective (14).
 #include <cmath>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// Alg. 1 of paper 002: rules are learnt one after the other, each on a sample of its own, with a
-// head that is found on all rows.
+// Alg. 1 of Rapp et al. 2020: rules are learnt one after the other, each on a sample of its own,
+// with a head that is found on all rows.
 #include <numeric>
 
 #include "base/random.hpp"

@@ -1,4 +1,4 @@
-// Boosted rules (paper 002): refining one rule, its head, and predicting with many.
+// Boosted rules (Rapp et al. 2020): refining one rule, its head, and predicting with many.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-"""The tables of paper 003: runs that resume, rivals that learn, a report beside the published."""
+"""The tables of Su and Rousu 2013: resumed runs, rivals that learn, a report."""
 
 import json
 

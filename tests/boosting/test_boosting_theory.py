@@ -1,4 +1,4 @@
-"""What paper 000 proves or implies: appendix A, and equalities between its algorithms."""
+"""What Joly et al. 2019 proves or implies: appendix A, and equalities between its algorithms."""
 
 import numpy as np
 import pytest

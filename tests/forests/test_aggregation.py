@@ -1,4 +1,4 @@
-"""Which trees count for which output: eq. 2 of paper 004, out-of-bag weights, and no gaps."""
+"""Which trees count for which output: Breskvar et al. 2018, eq. 2; out-of-bag weights; no gaps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Forests on views of the outputs: limits, Alg. 1 against Alg. 2 of paper 001, single targets."""
+"""Forests on views of the outputs: limits, Alg. 1 and 2 of Joly et al. 2014, single targets."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_predictions_approach_those_of_no_projection_as_components_grow():
     assert gaps[0] > 2 * gaps[1] > 4 * gaps[2]
 
 
-# Section 3.3 of paper 001 ----------------------------------------------------------------------
+# Section 3.3 of Joly et al. 2014 -----------------------------------------------------------------
 
 N_FORESTS, N_TREES = 60, 16
 

@@ -1,4 +1,4 @@
-"""Gradient boosting of trees, or of any regressor, on views of the outputs (paper 000).
+"""Gradient boosting of trees, or of any regressor, on views of the outputs (Joly et al. 2019).
 
 To read, in the order of a fit:
 

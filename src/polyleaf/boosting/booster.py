@@ -1,4 +1,4 @@
-"""Gradient boosting of trees on views of the gradients (paper 000).
+"""Gradient boosting of trees on views of the gradients (Joly et al. 2019).
 
 Alg. 2 has no projection; Alg. 4 grows a tree on projected gradients and gives its leaves values in
 all outputs (leaf_fit "relabel"); Alg. 3 fits every output linearly to a tree of one number per

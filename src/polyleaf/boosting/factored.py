@@ -1,6 +1,6 @@
 """Squared-error boosting of so many sparse outputs that no array of rows x outputs fits.
 
-With linear leaf fits (Alg. 3 of paper 000) the residuals after m rounds are
+With linear leaf fits (Alg. 3 of Joly et al. 2019) the residuals after m rounds are
 
     R = Y - 1 c' - G B,
 

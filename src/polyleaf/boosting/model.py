@@ -1,8 +1,8 @@
 """A boosted model: a constant plus a sum of trees, raw predictions f(x) = f_0 + sum_m h_m(x).
 
 What a tree adds is one of three (tagged in the model): a vector per leaf ("dense", Alg. 2 and 4 of
-paper 000); a number per leaf times one vector per tree ("linear", Alg. 3: f = f_0 + sum_m rho_m
-g_m(x), eq. 15); or a number per leaf for one channel ("single", one output at a time).
+Joly et al. 2019); a number per leaf times one vector per tree ("linear", Alg. 3: f = f_0 +
+sum_m rho_m g_m(x), eq. 15); or a number per leaf for one channel ("single", one output at a time).
 """
 
 from __future__ import annotations

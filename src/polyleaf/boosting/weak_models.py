@@ -1,4 +1,4 @@
-"""Boosting of any regressor: Algorithms 2 and 3 of paper 000 without trees.
+"""Boosting of any regressor: Algorithms 2 and 3 of Joly et al. 2019 without trees.
 
 The model is f(x) = f_0 + sum_m rho_m g_m(x), g_m a regressor of scikit-learn.
 """

@@ -24,7 +24,7 @@ def make_friedman1_targets(
     n_noise_targets: int = 0,
     random_state: int | RandomState | None = None,
 ) -> tuple[Floats, Floats]:
-    """Generate targets of known structure from Friedman's function (paper 000, eq. 27 to 32).
+    """Generate targets of known structure from Friedman's function (Joly et al. 2019).
 
     With f(x) = 10 sin(pi x1 x2) + 20 (x3 - 0.5)^2 + 10 x4 + 5 x5, standard normal features and
     standard normal noise e:
@@ -92,7 +92,7 @@ def make_linear_labels(
     angle: float = 0.02,
     random_state: int | RandomState | None = None,
 ) -> tuple[Floats, Labels]:
-    """Generate labels by lines through the middle of a disc (paper 002, section 5.1).
+    """Generate labels by lines through the middle of a disc (Rapp et al. 2020, section 5.1).
 
     The lines turn away from the second axis by angles from 0 to `angle`. The paper does not give
     them; but its example-wise rules are done after two, which takes lines close to an axis.
@@ -164,7 +164,7 @@ def make_circle_labels(
     union_share: float = 0.0,
     random_state: int | RandomState | None = None,
 ) -> tuple[Floats, Labels]:
-    """Generate labels by lines across a disc, as in the circle data of paper 003.
+    """Generate labels by lines across a disc, as in the circle data of Su and Rousu 2013.
 
     Each label holds on one side of a line; its share of the rows is drawn around `density`. Some
     may hold where another label holds, too: no line parts the rows of such a union, but given the

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class AdaBoostMH(ClassifierMixin, BaseEstimator):
-    """AdaBoost.MH: boosting of trees that vote on every label (a rival in paper 003).
+    """AdaBoost.MH: boosting of trees that vote on every label (a rival in Su and Rousu 2013).
 
     Parameters
     ----------

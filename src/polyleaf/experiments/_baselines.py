@@ -301,7 +301,7 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
     """RLC: one regressor per random combination of targets, put together by least squares.
 
     Targets are scaled to [0, 1]; each combination mixes `n_mixed` of them with weights uniform in
-    [0, 1] (Tsoumakas et al. 2014; a rival in paper 004, Table 11).
+    [0, 1] (Tsoumakas et al. 2014; a rival in Breskvar et al. 2018, Table 11).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bootstrap bias corrected cross-validation (BBC-CV, Tsamardinos et al. 2018; paper 002).
+"""Bootstrap bias corrected cross-validation (BBC-CV, Tsamardinos et al. 2018; Rapp et al. 2020).
 
 Every setting of a method is trained on the training rows of every fold. The test rows of a fold
 are then drawn with replacement, B times: `inside` is the score on the rows that were drawn,

@@ -96,11 +96,11 @@ def compare(
         At most so many settings of each method are tried, drawn at random.
     budget : float or None, default=None
         About how many seconds the whole comparison is meant to take. Every run has an equal
-        share for tuning and training, as in paper 000: settings are tried in a random order, and
-        tuning stops when the share is used up. A training that has begun is not cut short, and
-        every run tries at least one setting and trains once, so a comparison with slow methods
-        takes longer; what a run leaves of its share is not passed on. None: all settings are
-        tried, which gives the same results every time.
+        share for tuning and training, as in Joly et al. 2019: settings are tried in a random
+        order, and tuning stops when the share is used up. A training that has begun is not cut
+        short, and every run tries at least one setting and trains once, so a comparison with slow
+        methods takes longer; what a run leaves of its share is not passed on. None: all settings
+        are tried, which gives the same results every time.
     bootstraps : int, default=0
         If not 0, every setting is also judged on so many draws of the test rows, for estimates
         without the optimism of tuning (BBC-CV): see `Comparison.corrected`.

@@ -209,7 +209,7 @@ def bootstrap_corrected_score(
 
     The score of the best of many settings, chosen and judged on the same rows, is too good. The
     bootstrap chooses on rows drawn with replacement and judges on the rows that were not drawn
-    (Tsamardinos et al. 2018; used in paper 002).
+    (Tsamardinos et al. 2018; used in Rapp et al. 2020).
 
     Parameters
     ----------

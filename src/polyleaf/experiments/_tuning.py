@@ -1,8 +1,8 @@
 """Choose the settings of a method on the training rows of a fold.
 
-A part of the training rows is held back once (as in paper 000), or the rows are cut into inner
-folds (nested cross-validation). With a budget, all methods have the same time: settings are tried
-in a random order while there is time for one more and for the training that follows.
+A part of the training rows is held back once (as in Joly et al. 2019), or the rows are cut into
+inner folds (nested cross-validation). With a budget, all methods have the same time: settings are
+tried in a random order while there is time for one more and for the training that follows.
 """
 
 from __future__ import annotations

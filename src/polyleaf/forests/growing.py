@@ -1,7 +1,7 @@
 """Grow the trees of a forest, each on its own rows and its own view of the outputs.
 
-Papers 001 (projections: Alg. 1 with scope "forest", Alg. 2 with scope "tree") and 004 (random
-output selections, where the first tree sees all outputs).
+Joly et al. 2014 (projections: Alg. 1 with scope "forest", Alg. 2 with scope "tree") and
+Breskvar et al. 2018 (random output selections, where the first tree sees all outputs).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 With w_ti(x) the share of training row i in the leaf of tree t that x falls into, and a_tj the
 weight of tree t for output j, the forest predicts sum_t a_tj sum_i w_ti(x) y_ij (appendix B of
-paper 000; eq. 2 of paper 004 where a_tj is 0 for outputs that a tree did not see).
+Joly et al. 2019; eq. 2 of Breskvar et al. 2018 where a_tj is 0 for outputs that a tree has
+not seen).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Weights of the training rows in the predictions of a forest (appendix B of paper 000)."""
+"""Weights of the training rows in the predictions of a forest (appendix B of Joly et al. 2019)."""
 
 from __future__ import annotations
 

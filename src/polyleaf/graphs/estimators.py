@@ -1,4 +1,4 @@
-"""Max-margin labelling on one graph over the labels, and on many that are combined (paper 003)."""
+"""Max-margin labelling on one graph over the labels, or on many (Su and Rousu 2013)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ways to draw a graph over the labels: at random, from the training labels, or as given.
 
 The training of graph classifiers knows `GraphGenerator.draw` alone. Random trees and pairs come
-first (paper 003, section 4.3), then trees learnt from the labels, then a user's own edges. A
-generator of your own is a subclass; `registry.py` has the names.
+first (Su and Rousu 2013, section 4.3), then trees learnt from the labels, then a user's own edges.
+A generator of your own is a subclass; `registry.py` has the names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Graphs over labels: how a labelling is scored, and how the best one is found.
 
 A model scores a labelling y of a row x by a sum over edges, psi(x, y) = sum_e psi_e(x, y_e)
-(paper 003, eq. 1). The numbers of one row come in three forms, of which the core takes the first
-and the third:
+(Su and Rousu 2013, eq. 1). The numbers of one row come in three forms, of which the core takes the
+first and the third:
 
 - *scores*: the parameters of tables psi_e that are consistent, as kernel sums of dual variables
   are: per label the sums psi_j(u) for every class u but the first, shared by all its edges, then
@@ -259,7 +259,7 @@ class LabelGraph:
     def label_scores(
         self, scores: NDArray[np.float64], labels: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Share the edge scores of a labelling among its labels (paper 003, section 3.4).
+        """Share the edge scores of a labelling among its labels (Su and Rousu 2013, section 3.4).
 
         Each end of an edge gets half; a label that is joined to the dummy node gets all.
 

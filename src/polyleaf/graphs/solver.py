@@ -1,4 +1,4 @@
-"""Train one max-margin graph classifier: ascent on the factorised dual (paper 003, eq. 5).
+"""Train one max-margin graph classifier: ascent on the factorised dual (Su and Rousu 2013, eq. 5).
 
 The primal problem (eq. 2) is min 1/2 |w|^2 + sum_i c_i max_y [loss(y_i, y) + psi(x_i, y)
 - psi(x_i, y_i)], with c_i = C times the weight of example i. Its dual is raised example by

@@ -1,4 +1,4 @@
-"""Train a graph classifier or ensemble (paper 003, algorithm 1), and calibrate its scores.
+"""Train a graph classifier or ensemble (Su and Rousu 2013, algorithm 1), and calibrate its scores.
 
 `train_graphs` is the way of a fit: labels and kernel, graphs, members, the model, and the sigmoids
 that turn its scores into probabilities, which are fitted on held-out rows.
@@ -443,7 +443,7 @@ def _calibration_targets(
 def stratified_folds(
     labels: NDArray[np.int32], n_folds: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Cut rows into folds with like numbers of positive labels (paper 003, section 4.4).
+    """Cut rows into folds with like numbers of positive labels (Su and Rousu 2013, section 4.4).
 
     Parameters
     ----------

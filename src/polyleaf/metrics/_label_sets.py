@@ -75,7 +75,7 @@ def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> floa
 
 @_documented
 def microlabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the observed entries that are predicted rightly (paper 003): 1 - Hamming loss.
+    """Share of the observed entries that are right (Su and Rousu 2013): 1 - Hamming loss.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def subset_zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None)
 
 @_documented
 def multilabel_accuracy_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the rows in which every observed label is right (paper 003): 1 - subset 0/1 loss.
+    """Share of the rows with every observed label right (Su and Rousu 2013): 1 - 0/1 loss.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def label_f1_score(
     {labels}
     average : {"macro", "micro", None}, default="macro"
         ``"macro"``: the plain average over labels. ``"micro"``: F1 of all entries together, the
-        microlabel F1 of paper 003. None: one score per label.
+        microlabel F1 of Su and Rousu 2013. None: one score per label.
     sample_weight : array-like of shape (n,), optional
     zero_division : float, default=0.0
         The score of a label that is neither present nor predicted anywhere; NaN leaves it out

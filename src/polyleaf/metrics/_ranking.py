@@ -46,8 +46,8 @@ def label_ranking_average_precision_score(
         Higher for labels that are likelier.
     sample_weight : array-like of shape (n,), optional
     empty_rows : {"count", "drop"}, default="count"
-        Rows without any true label count as 1, as in scikit-learn and paper 000, or are left
-        out, as in paper 001. Where many rows are empty the difference is large.
+        Rows without any true label count as 1, as in scikit-learn and Joly et al. 2019, or are
+        left out, as in Joly et al. 2014. Where many rows are empty the difference is large.
 
     Returns
     -------

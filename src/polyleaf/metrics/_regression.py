@@ -311,7 +311,7 @@ def _error_ratios(true: Floats, pred: Floats, weights: Floats, baseline: Floats)
 
 
 def overfitting_score(train_error: float, test_error: float) -> float:
-    """How much larger the error is on new rows than on the training rows (paper 004).
+    """How much larger the error is on new rows than on the training rows (Breskvar et al. 2018).
 
     Parameters
     ----------

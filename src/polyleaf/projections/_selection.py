@@ -81,8 +81,8 @@ class Subsample(Projection):
     replace : bool, default=False
         Whether an output can be drawn more than once.
     first_sees_all : bool, default=True
-        Whether the first tree of a forest sees every output, as in paper 004. A single tree and
-        boosting draw from the beginning.
+        Whether the first tree of a forest sees every output, as in Breskvar et al. 2018. A single
+        tree and boosting draw from the beginning.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class RoundRobin(Projection):
     """Each output in turn, by a learner of its own.
 
     The learner of a round sees and predicts one output alone. Forests grow ``n_estimators``
-    trees for every output that varies (Bag-ST, RF-ST and ET-ST of paper 004).
+    trees for every output that varies (Bag-ST, RF-ST and ET-ST of Breskvar et al. 2018).
 
     Examples
     --------

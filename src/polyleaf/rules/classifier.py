@@ -1,4 +1,4 @@
-"""Boosted rules for classes and labels (BOOMER, paper 002)."""
+"""Boosted rules for classes and labels (BOOMER, Rapp et al. 2020)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of rules: bodies, heads, and what is known about each (paper 002, eq. 2 and 3)."""
+"""A list of rules: bodies, heads, and what is known about each (Rapp et al. 2020, eq. 2 and 3)."""
 
 from __future__ import annotations
 

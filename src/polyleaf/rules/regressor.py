@@ -1,4 +1,4 @@
-"""Boosted rules for numbers: the rules of paper 002 with losses of regression."""
+"""Boosted rules for numbers: the rules of Rapp et al. 2020 with losses of regression."""
 
 from __future__ import annotations
 

@@ -128,10 +128,10 @@ class Channels:
 def output_scaling(data: TrainingData, normalize: bool) -> Scaling:
     """Choose the factors: inverse standard deviations, or one factor for all channels.
 
-    With `normalize`, every number has variance 1 on the training rows (paper 004, below eq. 1);
-    constant ones are left alone. Classes and labels keep their impurity, unless there are numbers
-    beside them: then each kind is divided by what its outputs have on average. With a hierarchy of
-    labels, squares of a label count as much as it weighs there.
+    With `normalize`, every number has variance 1 on the training rows (Breskvar et al. 2018, below
+    eq. 1); constant ones are left alone. Classes and labels keep their impurity, unless there are
+    numbers beside them: then each kind is divided by what its outputs have on average. With a
+    hierarchy of labels, squares of a label count as much as it weighs there.
     """
     moments = channel_moments(data.targets)
     std = moments.std

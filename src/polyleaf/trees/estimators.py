@@ -1,4 +1,4 @@
-"""One multi-output tree: on all outputs (paper 004), or on a projection (paper 001, 3.1)."""
+"""One tree for all outputs (Breskvar et al. 2018), or for a projection (Joly et al. 2014)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The F-test of predictive clustering trees (paper 004): a split stays if it is significant.
+"""The F-test of predictive clustering trees (Breskvar et al. 2018): significant splits stay.
 
 A split that takes the sum of squares of n rows from SST to SSR is tested by
 F = (n - 2) (SST - SSR) / SSR against the F(1, n - 2) distribution; a node whose split fails
