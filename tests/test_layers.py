@@ -1,9 +1,15 @@
 """Imports go downward through the rooms of the package."""
 
 import ast
+import itertools
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import sparse
+
+import polyleaf
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "polyleaf"
 
@@ -137,3 +143,66 @@ def test_the_check_tells_allowed_from_forbidden_imports(tmp_path, module, statem
     (tmp_path / "__init__.py").write_text("from polyleaf.trees import TreeRegressor")
     found = violations(tmp_path)
     assert (found == []) == is_fine, found
+
+
+class Way:
+    """The way of data through the package: functions in the order of their first call."""
+
+    def __init__(self, action):
+        visited = {}
+
+        def note(frame, event, _):
+            path, name = Path(frame.f_code.co_filename), frame.f_code.co_name
+            if event == "call" and not name.startswith("<") and path.is_relative_to(SOURCE):
+                place = path.relative_to(SOURCE).as_posix(), name, frame.f_code.co_firstlineno
+                visited[place] = None
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            action()
+        finally:
+            sys.setprofile(before)
+        self.files = list(dict.fromkeys(file for file, _, _ in visited))
+        rooms = [file.split("/")[0] for file, _, _ in visited]
+        self.n_jumps = sum(a != b for a, b in itertools.pairwise(rooms))
+
+
+X = np.random.default_rng(0).normal(size=(300, 6))
+LABELS = (X[:, :4] + 0.3 * np.random.default_rng(1).normal(size=(300, 4)) > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "most_files", "most_jumps"),
+    [
+        (
+            polyleaf.RandomForestClassifier(n_estimators=3, random_state=0),
+            sparse.csr_array(LABELS),
+            24,
+            16,
+        ),
+        (polyleaf.BoostingRegressor(n_estimators=3, random_state=0), LABELS * 1.0, 30, 25),
+        (
+            polyleaf.RuleClassifier(n_rules=5, loss="examplewise_logistic", random_state=0),
+            LABELS,
+            18,
+            12,
+        ),
+        (polyleaf.GraphEnsembleClassifier(n_estimators=2, random_state=0), LABELS, 20, 14),
+    ],
+    ids=["forest", "boosting", "rules", "graphs"],
+)
+def test_a_fit_visits_few_files_and_seldom_changes_rooms(estimator, y, most_files, most_jumps):
+    way = Way(lambda: type(estimator)(**estimator.get_params()).fit(X, y))
+    assert len(way.files) <= most_files, way.files
+    assert way.n_jumps <= most_jumps
+
+
+def test_no_file_is_long():
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines())
+        for folder in ("src", "tests", "cpp", "tools", "benchmarks", "examples")
+        for path in (SOURCE.parents[1] / folder).rglob("*.*")
+        if path.suffix in {".py", ".pyi", ".cpp", ".hpp", ".inl"} and path.name != "_core.pyi"
+    }
+    assert [str(path) for path, length in lengths.items() if length > 500] == []

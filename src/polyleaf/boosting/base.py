@@ -116,11 +116,6 @@ class Boosting(TreeModel):
         callbacks: Callback | Sequence[Callback] = (),
     ) -> FittedBoosting:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
-        has_auto_depth = self._has_auto_depth
-        tree = tree_settings(self, data.encoded.shape, False, None)
-        if has_auto_depth:
-            tree = replace(tree, max_depth=DEPTH)
-        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
         loss = self._resolved_loss(data, old)
         declared = {
             "n_values": loss.n_values_per_output,
@@ -128,6 +123,10 @@ class Boosting(TreeModel):
             "is_joint": loss.is_joint_over_outputs,
             "can_part": loss.can_part_outputs,
         }
+        tree = tree_settings(self, data.encoded.shape, False, None)
+        entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
+        if self._has_auto_depth:
+            tree = replace(tree, max_depth=DEPTH)
         settings = self._settings(data, tree, loss, declared)
         heard = as_callbacks(callbacks)
         check_combinations(self, settings, data.schema, data.targets)

@@ -442,6 +442,7 @@ class Booster:
         """
         kind = self.kind
         moves = [grown.move for grown in rounds]
+        gains = _total_gains(rounds, self.data.features.n_features)
         factors = np.array([move.factors for move in moves]) if kind == "linear" else None
         channels = None
         if kind == "single":
@@ -453,7 +454,7 @@ class Booster:
             leaf_values=np.concatenate([move.values for move in moves]),
             tree_factors=factors,
             tree_channels=channels,
-            feature_gains=_total_gains(rounds, self.data.features.n_features),
+            feature_gains=gains,
             leaf_samples=np.concatenate([grown.leaf_samples for grown in rounds]),
         )
 

@@ -342,7 +342,7 @@ class Units:
         """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
         n_channels = moments.mean.size
         shift, scale = np.zeros(n_channels), np.ones(n_channels)
-        is_number = _is_number(data.targets.schema)
+        is_number = _is_number(data.targets.schema, n_channels)
         if is_number.any():
             varies = np.full(n_channels, loss.is_equivariant)
             if isinstance(loss, LossPerOutput):
@@ -424,10 +424,10 @@ def check_size(targets: LossTargets) -> None:
         )
 
 
-def _is_number(schema: TargetSchema) -> NDArray[np.bool_]:
+def _is_number(schema: TargetSchema, n_channels: int) -> NDArray[np.bool_]:
     """Which channels are numbers, of shape (n_channels,)."""
     if schema.kind != "mixed":
-        return np.full(schema.n_channels, schema.kind == "regression")
+        return np.full(n_channels, schema.kind == "regression")
     assert schema.frame is not None
     by_output = [column.classes is None for column in schema.frame.columns]
     return np.repeat(by_output, np.diff(schema.channel_offsets))

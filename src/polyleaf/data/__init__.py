@@ -5,7 +5,7 @@ from polyleaf.data.binning import MISSING_U8, MISSING_U32, BinnedData, BinnedFea
 from polyleaf.data.categories import level_text
 from polyleaf.data.coded_rows import CodedRows, by_blocks, whole_rows
 from polyleaf.data.features import EncodedX, FeatureSchema
-from polyleaf.data.label_hierarchy import GivenHierarchy, given_hierarchy
+from polyleaf.data.label_hierarchy import GivenHierarchy
 from polyleaf.data.output_frame import OutputColumn, OutputFrame, TargetType
 from polyleaf.data.outputs import (
     decode_classes,
@@ -57,7 +57,6 @@ __all__ = [
     "combine_weights",
     "decode_classes",
     "duration_unit",
-    "given_hierarchy",
     "largest_entries",
     "level_text",
     "named_entries",

@@ -48,12 +48,6 @@ class GivenHierarchy:
         return replace(closed, schema=replace(schema, hierarchy=hierarchy))
 
 
-def given_hierarchy(estimator: Any) -> GivenHierarchy | None:
-    """Read the parameters `hierarchy` and `on_violation` of an estimator, if it has some."""
-    given = getattr(estimator, "hierarchy", None)
-    return None if given is None else GivenHierarchy(given, estimator.on_violation)
-
-
 def _closed(hierarchy: Hierarchy, targets: Targets) -> Targets:
     """Add the ancestors of labels, and what follows for labels that are not observed."""
     if targets.observed is None:

@@ -31,8 +31,8 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf.data import (
     BinnedData,
     FeatureSchema,
+    GivenHierarchy,
     TargetSchema,
-    given_hierarchy,
     read_training,
     whole_rows,
 )
@@ -288,7 +288,7 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
             n_threads=self._n_threads(),
             unobserved=self._unobserved,
             output_names=output_names,
-            hierarchy=given_hierarchy(self),
+            hierarchy=self._given_hierarchy(),
             estimator_name=type(self).__name__,
             **told,
         )
@@ -296,6 +296,10 @@ class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
     def _train(self, data: Any) -> Fitted:
         """Learn from what `_read` gave; leaves the estimator as it is."""
         raise NotImplementedError
+
+    def _given_hierarchy(self) -> GivenHierarchy | None:
+        given = vars(self).get("hierarchy")
+        return None if given is None else GivenHierarchy(given, vars(self)["on_violation"])
 
     def _n_threads(self) -> int:
         n_jobs = int(joblib.effective_n_jobs(getattr(self, "n_jobs", None)))

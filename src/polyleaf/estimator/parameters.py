@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import Parameter as Argument
@@ -22,7 +22,8 @@ from sklearn.metrics import get_scorer_names
 
 from polyleaf import losses, projections
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.files.parameters import PLAIN, Stored
+from polyleaf.files.parameters import PLAIN, Stored, parameter_to_json
+from polyleaf.hierarchy import Hierarchy
 from polyleaf.metrics import METRICS, Metric
 
 T = TypeVar("T", bound=type)
@@ -257,6 +258,35 @@ def is_eval_metric(value: Any) -> bool:
     if isinstance(value, str):
         return value in METRICS or value in get_scorer_names()
     return value is None or isinstance(value, Metric) or callable(value)
+
+
+def is_hierarchy(value: Any) -> bool:
+    """Tell an order of labels; `fit` reads it with the outputs of y."""
+    if value is None or isinstance(value, Hierarchy) or _is_graph(value):
+        return True
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping | set)
+
+
+def _is_graph(value: Any) -> bool:
+    return hasattr(value, "edges") and hasattr(value, "nodes")
+
+
+def _hierarchy_to_json(name: str, value: Any) -> Any:
+    if isinstance(value, Hierarchy):
+        return value.to_json()
+    if _is_graph(value):
+        value = [tuple(edge[:2]) for edge in value.edges]
+    elif hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    return parameter_to_json(name, value)
+
+
+def _hierarchy_from_json(stored: Any) -> Any:
+    return Hierarchy.from_json(stored) if isinstance(stored, dict) else stored
+
+
+#: Hierarchies, and lists of numbers, names and pairs.
+STORED_HIERARCHY = Stored(_hierarchy_to_json, _hierarchy_from_json)
 
 
 # Numbers of rows and features ------------------------------------------------------------------

@@ -6,12 +6,13 @@ from typing import Any
 
 from polyleaf import losses
 from polyleaf.estimator.classifier import STORED_DECODING, is_decoding
-from polyleaf.estimator.hierarchies import STORED_HIERARCHY, is_hierarchy
 from polyleaf.estimator.parameters import (
+    STORED_HIERARCHY,
     Added,
     Parameter,
     is_bool,
     is_dicts_or_none,
+    is_hierarchy,
     is_int,
     is_loss,
     is_max_features,

@@ -14,7 +14,6 @@ from polyleaf.checks import memory
 from polyleaf.data import (
     NumericData,
     decode_classes,
-    given_hierarchy,
     read_numeric,
     read_numeric_rows,
     respecting,
@@ -96,7 +95,7 @@ class GraphEstimator(Classifier):
             class_weight=self.class_weight,
             unobserved="They are predicted as 0.",
             output_names=output_names,
-            hierarchy=given_hierarchy(self),
+            hierarchy=self._given_hierarchy(),
             estimator_name=type(self).__name__,
         )
         needs_probabilities = (
