@@ -94,11 +94,12 @@ fuzz: $(VENV)/.built $(VENV)/.test
 fuzz-guided: $(VENV)/.built $(VENV)/.test $(VENV)/.fuzz
 	$(BIN)/python tools/guided_fuzz.py --seconds $(SECONDS)
 
-# What takes an hour: many cases of everything, memory over 1,000 fits, predictions under load.
+# What takes an hour: many cases of everything, memory over 1,000 fits, predictions under load. The
+# cases are recorded target by target: a run of the same day that was broken off goes on.
 soak: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python tests/hostile/long_runs.py
-	$(BIN)/python tests/hostile/run_hostile.py --cases 6000 --seconds-each 12 --record build/soak.json
-	$(BIN)/python tools/reliability_page.py build/soak.json
+	$(BIN)/python tests/hostile/run_hostile.py --cases 8000 --seconds-each 8 --record build/soak
+	$(BIN)/python tools/reliability_page.py build/soak
 
 # The sdist and the wheels, for the interpreters that tools/wheels.py finds (PYTHONS names more).
 wheel: $(VENV)/.wheels

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests/hostile"))
@@ -17,14 +17,16 @@ from hostile_runner import Record  # noqa: E402
 
 HEAD = """# Reliability
 
-Written by `python tools/reliability_page.py` from the records of
+Written by `python tools/reliability_page.py FOLDER` from the records of
 
 ```console
-$ {command}
+$ {command} --record FOLDER
 ```
 
-{total:,} cases in {minutes:.0f} minutes of a shared machine with {n_cores} cores, seed {seed},
-CPython {python}: **{failed} crashes, hangs, unclear errors or silent changes**.
+{total:,} cases of {n_targets} targets in {hours:.1f} hours of processor time, on a shared machine
+with {n_cores} cores, CPython {python}, seed {seed}: **{failed}**.
+The run went in pieces, and a target of which a case failed was run again from its first case once
+that was mended; the records are of the commits {commits}.{missing}
 
 A *case* is one call of a public callable with one or two arguments spoilt, or one damaged file,
 interrupt, fork or kill. The tables are made from the registries, so that a new estimator, metric,
@@ -57,29 +59,56 @@ file, fits with little memory.
 """
 
 
-def main() -> None:
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    """Read the records of a folder, one per target."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def page_of(known: list[dict[str, Any]]) -> str:
     """Write the page."""
-    runs = [json.loads(Path(path).read_text()) for path in sys.argv[1:]]
     targets = run_hostile.all_targets()
+    known = [record for record in known if record["target"] in targets]
     records = {}
-    for run in runs:
-        for name, counts in run["counts"].items():
-            if name in targets:
-                record = records.setdefault(name, Record())
-                record.counts.update(Counter({(kind, outcome): n for kind, outcome, n in counts}))
+    for told in known:
+        counts = Counter({(kind, outcome): n for kind, outcome, n in told["counts"]})
+        records[told["target"]] = Record(counts)
+    records = {name: records[name] for name in targets if name in records}
     lines, total = run_hostile.summary(targets, records)
-    page = ROOT / "docs/benchmarks/reliability.md"
-    page.parent.mkdir(exist_ok=True)
+    asked = known[0]["asked"]
+    assert all(told["asked"] == asked for told in known), "records of different runs"
+    n_failed = sum(len(told["failures"]) for told in known)
+    missed = [name for name in targets if name not in records]
     head = HEAD.format(
-        command="\n$ ".join(run["command"] for run in runs),
+        command=(
+            f"python tests/hostile/run_hostile.py --seed {asked['seed']} --cases {asked['cases']} "
+            f"--seconds-each {asked['seconds_each']:g}"
+        ),
         total=total["cases"],
-        minutes=sum(run["seconds"] for run in runs) / 60,
-        seed=runs[0]["seed"],
-        n_cores=runs[0]["n_cores"],
-        python=platform.python_version(),
-        failed=sum(len(run["failures"]) for run in runs),
+        n_targets=len(records),
+        hours=sum(told["processor_seconds"] for told in known) / 3600,
+        seed=asked["seed"],
+        n_cores=max(told["n_cores"] for told in known),
+        python=", ".join(sorted({told["python"] for told in known})),
+        failed=f"{n_failed or 'no'} crashes, hangs, unclear errors or silent changes",
+        commits=", ".join(sorted({told["commit"] for told in known})),
+        missing=f" {len(missed)} targets are not in it: {', '.join(missed)}." if missed else "",
     )
-    page.write_text("\n".join([head, *lines, TAIL.format(kinds=", ".join(KINDS))]))
+    parts = [head, *lines, TAIL.format(kinds=", ".join(KINDS))]
+    if n_failed:
+        parts += ["## What failed", "", "| target | kind | case |", "|---|---|---:|"]
+        parts += [
+            f"| `{failure['target']}` | {failure['kind']} | {failure['case']} |"
+            for told in known
+            for failure in told["failures"]
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    """Write the page from the records of a folder."""
+    page = ROOT / "docs/benchmarks/reliability.md"
+    page.write_text(page_of(read_records(Path(sys.argv[1]))))
 
 
 if __name__ == "__main__":

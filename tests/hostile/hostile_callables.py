@@ -1,4 +1,4 @@
-"""Targets for the other public functions: data sets, splitters, inspection, statistics, files."""
+"""Targets for the other public functions: data sets, splitters, statistics, files."""
 
 import inspect
 from functools import partial
@@ -10,7 +10,7 @@ from hostile_outcomes import SilentChangeError, Target
 from hostile_parts import defaults_of
 
 import polyleaf
-from polyleaf import datasets, experiments, hierarchy, inspection
+from polyleaf import datasets, experiments, hierarchy
 
 _GOLDEN = Path(__file__).parents[1] / "golden/format1"
 SCORES = np.random.default_rng(3).random((6, 4))
@@ -151,79 +151,6 @@ def hierarchy_targets():
     yield Target("hierarchy.Hierarchy", "hierarchies", partial(dict, whole), use_hierarchy)
 
 
-def close_figures(answer):
-    if "matplotlib" in type(answer).__module__:
-        import matplotlib.pyplot as plt
-
-        plt.close("all")
-        return None
-    return answer
-
-
-def inspect_model(function, make_model, **arguments):
-    return close_figures(function(make_model(), **arguments))
-
-
-#: Models that functions of `inspection` read, by the name of the function.
-_MODELS = {
-    "consensus_edges": "GraphEnsembleClassifier",
-    "plot_consensus_graph": "GraphEnsembleClassifier",
-    "score_variance": "GraphEnsembleClassifier",
-    "plot_learning_curve": "RandomForestClassifier",
-    "plot_output_map": "BoostingRegressor",
-    "plot_rules": "RuleClassifier",
-    "rules_json": "RuleClassifier",
-    "rules_text": "RuleClassifier",
-}
-
-
-#: Functions whose answers are values that the runner cannot compare, with tests of their own.
-_UNCOMPARED = {
-    "accumulated_local_effects",
-    "explain_rows",
-    "explanation_text",
-    "partial_dependence",
-    "permutation_importances",
-    "plot_dependence",
-    "plot_shap_dependence",
-    "plot_shap_difference",
-    "plot_shap_map",
-    "plot_shap_swarm",
-    "plot_shap_waterfall",
-    "shap_interactions",
-    "shap_values",
-    "to_shap",
-}
-
-
-def inspection_targets():
-    for name in inspection.__all__:
-        function = getattr(inspection, name)
-        if not inspect.isfunction(function) or name in _UNCOMPARED:
-            continue
-        arguments = defaults_of(function) | {"model": None}
-        parameters = inspect.signature(function).parameters
-        arguments |= {p: KNOWN[p] for p in ("X", "y") if p in parameters}
-        if "table" in parameters:
-            arguments["table"] = "rows"
-        model = _MODELS.get(name, "TreeClassifier")
-
-        def make(arguments=arguments, model=model):
-            return arguments | {"model": fitted(model)}
-
-        def call(function=function, **given):
-            return close_figures(function(**given))
-
-        yield Target(
-            f"inspection.{name}",
-            "inspection",
-            make,
-            call,
-            fixed=tuple({*arguments} - {"X", "y", "feature_names", "output_names"}),
-            expected=(ImportError,),
-        )
-
-
 def save_and_load(path, name):
     model = fitted(name)
     polyleaf.save(model, path)
@@ -345,7 +272,6 @@ def targets():
     yield from function_targets()
     yield from data_targets()
     yield from hierarchy_targets()
-    yield from inspection_targets()
     yield from file_targets()
     yield from comparison_targets()
     yield from other_model_targets()

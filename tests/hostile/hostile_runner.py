@@ -47,6 +47,7 @@ class Record:
 
     counts: Counter = field(default_factory=Counter)
     seconds: float = 0.0
+    is_whole: bool = False
 
     @property
     def n_cases(self):
@@ -68,11 +69,15 @@ class _Job:
     folder: str = ""
     progress: mmap.mmap | None = None
     seen: bytes = b""
-    since: float = 0.0
+    waited: float = 0.0
+    looked: float = 0.0
 
 
 def run(targets, *, seed, cases, seconds, workers=2, say=None, before_end=None):
     """Run cases of every target; return the records by name, and the failures.
+
+    A target that the end of the time cuts off has the cases so far; `is_whole` of its record says
+    that there is nothing left to do.
 
     Parameters
     ----------
@@ -106,7 +111,9 @@ def run(targets, *, seed, cases, seconds, workers=2, say=None, before_end=None):
             failures += _collect(job, why, record, seed)
             if job.next < job.end and job.seconds > 0:
                 waiting.append(job)
-            elif say is not None:
+                continue
+            record.is_whole = True
+            if say is not None:
                 say(job.target, record, failures)
     return records, failures
 
@@ -117,7 +124,7 @@ def _started(job, seed):
         file.write(b" " * 4096)
         file.flush()
         job.progress = mmap.mmap(file.fileno(), 4096)
-    job.seen, job.since = b"", time.monotonic()
+    job.seen, job.waited, job.looked = b"", 0.0, time.monotonic()
     job.pid = os.fork()
     if job.pid == 0:
         try:
@@ -170,9 +177,12 @@ def _end_of(job):
         code = os.waitstatus_to_exitcode(status)
         return "" if code == 0 else f"crash: the process ended with {_named(code)}"
     now = time.monotonic()
+    # A machine that was suspended is no hang: what lies between two looks counts a second at most.
+    job.waited += min(now - job.looked, 1.0)
+    job.looked = now
     if job.progress[:80] != job.seen:
-        job.seen, job.since = job.progress[:80], now
-    elif now - job.since > job.target.patience * (5 if IS_SANITIZED else 1):
+        job.seen, job.waited = job.progress[:80], 0.0
+    elif job.waited > job.target.patience * (5 if IS_SANITIZED else 1):
         with contextlib.suppress(ProcessLookupError):
             os.kill(job.pid, signal.SIGABRT)  # faulthandler says where it is
             time.sleep(0.5)

@@ -8,11 +8,12 @@ import argparse
 import datetime
 import json
 import os
+import platform
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":  # before NumPy is imported: forked children start no second team
@@ -23,6 +24,7 @@ import hostile_callables
 import hostile_commands
 import hostile_estimators
 import hostile_files
+import hostile_inspection
 import hostile_parts
 import hostile_processes
 from hostile_outcomes import BORROWED, FAILED, FINE, IMPOSSIBLE, REFUSED, judge
@@ -33,6 +35,7 @@ TABLES = (
     hostile_estimators,
     hostile_parts,
     hostile_callables,
+    hostile_inspection,
     hostile_files,
     hostile_commands,
     hostile_processes,
@@ -108,6 +111,46 @@ def say(begun, target, record, failures):
             print(f"FAILED {failure.kind}, case {failure.case}: {failure.why}", flush=True)
 
 
+class Recording:
+    """A folder with one file per target that is done, so that a long run can go on later."""
+
+    def __init__(self, folder, **asked):
+        self.folder, self.asked = folder, asked
+        self.commit = _commit()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, target):
+        name = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in target.name)
+        return self.folder / f"{name}.json"
+
+    def holds(self, target):
+        """Whether a target was run as asked, and nothing of it failed."""
+        path = self._path(target)
+        known = json.loads(path.read_text()) if path.exists() else {}
+        return bool(known) and known["asked"] == self.asked and not known["failures"]
+
+    def write(self, target, record, failures):
+        told = {
+            "target": target.name,
+            "asked": self.asked,
+            "counts": [[kind, outcome, n] for (kind, outcome), n in record.counts.items()],
+            "failures": [vars(f) for f in failures if f.target == target.name],
+            "processor_seconds": round(record.seconds, 3),
+            "commit": self.commit,
+            "python": platform.python_version(),
+            "n_cores": os.cpu_count(),
+        }
+        path = self._path(target)
+        path.with_suffix(".new").write_text(json.dumps(told))
+        path.with_suffix(".new").replace(path)
+
+
+def _commit():
+    command = ["git", "-C", str(CORPUS.parent), "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="cases of every target")
@@ -117,7 +160,11 @@ def main():
     parser.add_argument("--layers", help="names of layers, divided by commas")
     parser.add_argument("--targets", help="part of the names of targets")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--record", type=Path, help="write the counts of this run as JSON")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        help="folder of records, one per target; a run goes on with those that it lacks",
+    )
     options = parser.parse_args()
     seed = options.seed
     if seed is None:
@@ -129,7 +176,18 @@ def main():
         if (not options.layers or target.layer in options.layers.split(","))
         and (not options.targets or options.targets in target.name)
     ]
+    recording = None
+    if options.record:
+        asked = {"seed": seed, "cases": options.cases, "seconds_each": options.seconds_each}
+        recording = Recording(options.record, **asked)
+        chosen = [target for target in chosen if not recording.holds(target)]
     begun = time.time()
+
+    def tell(target, record, failures):
+        say(begun, target, record, failures)
+        if recording is not None:
+            recording.write(target, record, failures)
+
     end = begun + options.seconds if options.seconds else None
     records, failures = run(
         chosen,
@@ -138,7 +196,7 @@ def main():
         seconds=options.seconds_each,
         workers=options.workers,
         before_end=end,
-        say=partial(say, begun),
+        say=tell,
     )
     lines, total = summary(targets, records)
     print("\n".join(lines))
@@ -146,13 +204,6 @@ def main():
         print(f"\nFAILED {failure.target}, {failure.kind}, seed {seed}, case {failure.case}")
         print(failure.why)
     print(f"\n{total['cases']} cases, {len(failures)} failures, seed {seed}")
-    if options.record:
-        counts = {n: [[k, o, c] for (k, o), c in r.counts.items()] for n, r in records.items()}
-        told = {"seed": seed, "seconds": time.time() - begun, "counts": counts}
-        told["command"] = " ".join(["python", "tests/hostile/run_hostile.py", *sys.argv[1:]])
-        told["n_cores"] = os.cpu_count()
-        told["failures"] = [vars(failure) for failure in failures]
-        options.record.write_text(json.dumps(told))
     keep(failures, targets)
     sys.exit(1 if failures else 0)
 

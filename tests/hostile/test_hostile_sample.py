@@ -40,6 +40,7 @@ EXEMPT = {
     "an error or a warning": {
         "datasets.DataFormatError",
         "datasets.DataFormatWarning",
+        "export.CannotExportError",
         "experiments.ResultsFileError",
     },
     "met inside another target": {
@@ -57,27 +58,12 @@ EXEMPT = {
         "tuning.cross_val_proba",
     },
     "takes a callable, not data": {"losses.minimise_each"},
-    "explains or draws; see tests/inspection": {
-        "inspection.accumulated_local_effects",
-        "inspection.explain_rows",
-        "inspection.explanation_text",
-        "inspection.partial_dependence",
-        "inspection.permutation_importances",
-        "inspection.plot_dependence",
-        "inspection.plot_shap_dependence",
-        "inspection.plot_shap_difference",
-        "inspection.plot_shap_map",
-        "inspection.plot_shap_swarm",
-        "inspection.plot_shap_waterfall",
-        "inspection.shap_interactions",
-        "inspection.shap_values",
-        "inspection.to_shap",
-    },
+    "takes nothing": {"export.register_skl2onnx"},
     "needs a network": {"datasets.fetch"},
     "needs an optional reader": {"datasets.read_rda"},
 }
 MODULES = ("", ".metrics", ".decoding", ".datasets", ".projections", ".losses", ".graphs")
-MODULES += (".hierarchy", ".inspection", ".experiments", ".tuning")
+MODULES += (".hierarchy", ".inspection", ".experiments", ".tuning", ".export")
 
 
 def run_cases(*arguments):

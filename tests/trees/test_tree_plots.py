@@ -118,7 +118,7 @@ def test_importances_are_drawn_for_the_top_features():
     assert ax.get_yticklabels()[0].get_text() == "mean"
     drawn = tree.output_importances_[:, order[:4]]
     np.testing.assert_allclose(ax.collections[1].get_array(), drawn)
-    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
+    with pytest.raises(ValueError, match="max_features must be an integer, 1 or more; got 0"):
         plot_output_importances(tree, max_features=0)
 
 

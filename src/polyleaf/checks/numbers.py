@@ -1,4 +1,4 @@
-"""Single numbers that users give: refused by their type before anything is computed with them.
+"""Single numbers and values that users give: refused by type before they are computed with.
 
 Whatever is no number may be a matrix with broken indices, which crashes the interpreter as soon as
 it is compared or printed.
@@ -47,6 +47,20 @@ def expect_number(
     if not (low <= number < high if below else low <= number <= high):
         raise ValueError(f"{name} must be {what}; got {value!r}.")
     return number
+
+
+def expect_kind(name: str, value: Any, kind: type, made_by: str) -> None:
+    """Raise a TypeError if a value is not what some function makes.
+
+    Examples
+    --------
+    >>> expect_kind("found", [1.0], dict, "shap_values")
+    Traceback (most recent call last):
+        ...
+    TypeError: found must be what shap_values gives; got a list.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be what {made_by} gives; got {described(value)}.")
 
 
 def described(value: Any) -> str:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from polyleaf.checks.numbers import described
 from polyleaf.rules.reader import RuleReader
 from polyleaf.rules.text import check_rules
 
@@ -78,7 +79,9 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
 def check_function_name(name: Any) -> None:
     """Raise a ValueError unless a function of Python can have the name."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"function_name must be an identifier and no keyword; got {name!r}.")
+        raise ValueError(
+            f"function_name must be an identifier and no keyword; got {described(name)}."
+        )
 
 
 def _python_categories(reader: RuleReader) -> list[str]:
@@ -148,7 +151,7 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
     columns = []
     for k, name in enumerate(reader.value_names):
         terms = _sql_terms(reader, k) or ["0"]
-        columns.append(f"  {sql_sum(terms)} AS {quoted(prefix + name)}")
+        columns.append(f"  {sql_sum(terms)} AS {quoted(joined_name(prefix, name))}")
     return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_sql_source(reader, table)}"
 
 
@@ -156,7 +159,7 @@ def sql_source_name(table: str | Sequence[str]) -> str:
     """Quote the name of a table, or its parts."""
     parts = [table] if isinstance(table, str) or not isinstance(table, Sequence) else list(table)
     if not parts or not all(isinstance(part, str) and part for part in parts):
-        raise ValueError(f"table must be a name or the parts of one; got {table!r:.80}.")
+        raise ValueError(f"table must be a name or the parts of one; got {described(table)}.")
     return ".".join(map(quoted, parts))
 
 
@@ -225,6 +228,13 @@ def sql_value(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     return repr(value)
+
+
+def joined_name(prefix: Any, name: str) -> str:
+    """Give the name of a column; raise a TypeError unless the prefix is a text."""
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix must be a str; got {described(prefix)}.")
+    return prefix + name
 
 
 def quoted(name: str) -> str:

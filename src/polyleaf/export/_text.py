@@ -16,6 +16,7 @@ import numpy as np
 from polyleaf.export._reader import Split, TreeReader
 from polyleaf.export._rules_code import (
     check_function_name,
+    joined_name,
     quoted,
     rules_to_python,
     rules_to_sql,
@@ -82,7 +83,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
     for k, name in enumerate(reader.value_names):
         terms = [] if reader.base[k] == 0 else [_sql_number(float(reader.base[k]))]
         terms += [_sql_choice(t, [value[k] for value in of]) for t, of in enumerate(choices)]
-        columns.append(f"  {sql_sum(terms)} AS {quoted(prefix + name)}")
+        columns.append(f"  {sql_sum(terms)} AS {quoted(joined_name(prefix, name))}")
     inner = "(\n  SELECT\n" + ",\n".join(leaves) + f"\n  FROM {source}\n) AS leaves"
     return "SELECT\n" + ",\n".join(columns) + f"\nFROM {inner}"
 

@@ -8,10 +8,14 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import described, expect_count
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, format_number
 from polyleaf.inspection._shap import shap_values
 from polyleaf.inspection._shap_values import ShapValues
+
+#: More decimals than a double has digits say nothing.
+_MOST_DECIMALS = 20
 
 COLUMNS = ["row", "output", "feature", "value", "contribution"]
 
@@ -129,6 +133,9 @@ def explanation_text(table: Any, decimals: int = 3) -> str:
     Row 0
       rain = 320: pH +0.7
     """
+    if not hasattr(table, "itertuples") or np.shape(table)[1:] != (5,):
+        raise TypeError(f"table must be what explain_rows gives; got {described(table)}.")
+    decimals = min(expect_count("decimals", decimals, 0), _MOST_DECIMALS)
     lines = []
     last = None
     for row, output, feature, value, move in table.itertuples(index=False):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
+from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.forests.base import ForestEstimator
@@ -163,9 +164,7 @@ def draw_shares(
 ) -> Axes:
     """Draw shares of shape (n_outputs, n_features): a heat map with its legend."""
     plt = require("matplotlib.pyplot", "plots")
-    if max_features < 1:
-        raise ValueError(f"max_features must be 1 or more; got {max_features}.")
-    table = _Table.of(shares, outputs, features, max_features)
+    table = _Table.of(shares, outputs, features, expect_count("max_features", max_features))
     if ax is None:
         _, ax = plt.subplots(figsize=table.size, layout="constrained")
     _draw_heatmap(ax, table, label)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import expect_kind
 from polyleaf.checks.optional import require
 from polyleaf.inspection._dependence import Dependence
 
@@ -52,6 +53,7 @@ def plot_dependence(dependence: Dependence, *, ax: Any = None) -> Any:
     >>> plot_dependence(found).size
     4
     """
+    expect_kind("dependence", dependence, Dependence, "partial_dependence")
     plt = require("matplotlib.pyplot", "plots")
     n_outputs, is_pair = len(dependence.output_names), len(dependence.feature_names) == 2
     is_map = n_outputs > _MOST_PANELS

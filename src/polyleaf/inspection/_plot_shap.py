@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
+from polyleaf.checks.numbers import described, expect_count, expect_kind
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import format_number
 from polyleaf.inspection._importances import draw_shares
@@ -49,6 +52,7 @@ def plot_shap_map(found: ShapValues, *, max_features: int = 20, ax: Axes | None 
     >>> model = TreeRegressor(max_depth=4).fit(X, Y)
     >>> ax = plot_shap_map(shap_values(model, X, reduce="mean_abs"))
     """
+    expect_kind("found", found, ShapValues, "shap_values")
     if found.outputs.ndim == 2:
         raise ValueError("With top_outputs every row has its own outputs: use outputs= instead.")
     sizes = found.values if found.values.ndim == 2 else np.abs(found.values).mean(axis=0)
@@ -95,7 +99,7 @@ def plot_shap_swarm(
     >>> X, Y = make_correlated_targets(200, 5, 4, random_state=0)
     >>> ax = plot_shap_swarm(shap_values(TreeRegressor(max_depth=4).fit(X, Y), X), "y1")
     """
-    plt = require("matplotlib.pyplot", "plots")
+    plt = _pyplot(found)
     values, name = _of_output(found, output)
     shown = _largest(np.abs(values).mean(axis=0), max_features)
     if ax is None:
@@ -165,7 +169,7 @@ def plot_shap_waterfall(
     >>> found = shap_values(TreeRegressor(max_depth=4).fit(X, Y), X)
     >>> ax = plot_shap_waterfall(found, row=3, output="y1")
     """
-    plt = require("matplotlib.pyplot", "plots")
+    plt = _pyplot(found)
     values, name = _of_output(found, output)
     _check_row(row, len(values))
     moves = values[row]
@@ -221,6 +225,7 @@ def plot_shap_difference(
     >>> found = shap_values(TreeRegressor(max_depth=4).fit(X, Y), X)
     >>> ax = plot_shap_difference(found, "y1", "y2", row=0)
     """
+    expect_kind("found", found, ShapValues, "shap_values")
     difference = found.difference(a, b)
     first, second = (found.output_names[_position(found, output)] for output in (a, b))
     if row is None:
@@ -263,7 +268,7 @@ def plot_shap_dependence(
     >>> plot_shap_dependence(found, 1, color_by=2).size
     4
     """
-    plt = require("matplotlib.pyplot", "plots")
+    plt = _pyplot(found)
     _check_rows(found)
     if found.data is None:
         raise ValueError("Contributions are drawn over values, but these rows were sparse.")
@@ -275,7 +280,11 @@ def plot_shap_dependence(
         chosen = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_PANELS])
     else:
         listed = [outputs] if isinstance(outputs, str | int | np.integer) else outputs
-        chosen = np.array([found._position(output) for output in listed])
+        if not isinstance(listed, Iterable) or issparse(listed):
+            raise ValueError(f"outputs must be a list of outputs; got {described(listed)}.")
+        chosen = np.array([found._position(output) for output in listed], dtype=np.intp)
+        if not chosen.size:
+            raise ValueError("outputs must name at least one output; got none.")
     n_columns = min(len(chosen), 4 if len(chosen) > 4 else 3 if len(chosen) == 3 else 2)
     n_lines = -(-len(chosen) // n_columns)
     size = (max(2.7 * n_columns, 4.5), 2.3 * n_lines + 0.3)
@@ -309,6 +318,11 @@ def plot_shap_dependence(
 # Parts -------------------------------------------------------------------------------------------
 
 
+def _pyplot(found: Any) -> Any:
+    expect_kind("found", found, ShapValues, "shap_values")
+    return require("matplotlib.pyplot", "plots")
+
+
 def _check_rows(found: ShapValues) -> None:
     if found.values.ndim == 2:
         raise ValueError("Rows are drawn, but these are means of sizes: explain without reduce.")
@@ -316,7 +330,9 @@ def _check_rows(found: ShapValues) -> None:
 
 def _check_row(row: Any, n_rows: int) -> None:
     if not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:
-        raise ValueError(f"row must be one of the {n_rows} rows that were explained; got {row!r}.")
+        raise ValueError(
+            f"row must be one of the {n_rows} rows that were explained; got {described(row)}."
+        )
 
 
 def _position(found: ShapValues, output: Any) -> int:
@@ -345,14 +361,14 @@ def _feature(found: ShapValues, feature: Any) -> int:
     if isinstance(feature, int | np.integer) and 0 <= feature < len(names):
         return int(feature)
     raise ValueError(
-        f"Expected the name of a feature, or its number below {len(names)}; got {feature!r:.80}."
+        f"Expected the name of a feature, or its number below {len(names)}; got "
+        f"{described(feature)}."
     )
 
 
 def _largest(sizes: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     """Positions of the largest sizes that are not 0, the largest first; at least one."""
-    if most < 1:
-        raise ValueError(f"max_features must be 1 or more; got {most}.")
+    most = expect_count("max_features", most)
     order = np.argsort(-sizes, kind="stable")
     return order[: max(1, min(most, int(np.count_nonzero(sizes))))]
 

@@ -8,6 +8,7 @@ and rows and trees into blocks that fit in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.numbers import described
 from polyleaf.estimator.wording import feature_names_of
 from polyleaf.inspection._channels import NamedChannels
 from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 
+#: Threads at most, whatever n_jobs says.
+_MOST_THREADS = 1024
 #: Floats of contributions that are held at a time.
 _BLOCK_FLOATS = 2**24
 
@@ -324,4 +328,8 @@ def threads(n_jobs: int) -> int:
     """Read n_jobs as scikit-learn does."""
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0; got {described(n_jobs)}."
+        )
+    return min(int(effective_n_jobs(n_jobs)), _MOST_THREADS)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import described
 from polyleaf.checks.optional import require
 from polyleaf.checks.spelling import did_you_mean
 
@@ -66,7 +67,7 @@ class ShapValues:
         if not isinstance(output, int | np.integer) or not -n_outputs <= output < n_outputs:
             raise ValueError(
                 f"Expected the name or the position of one of {n_outputs} explained outputs; got "
-                f"{output!r:.80}."
+                f"{described(output)}."
             )
         return int(output) % n_outputs
 
