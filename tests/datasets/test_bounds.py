@@ -52,6 +52,21 @@ def test_no_more_than_a_block_beyond_max_bytes_is_decompressed(write, suffix, mo
     assert sum(taken) <= 6000
 
 
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_a_parquet_file_larger_than_max_bytes_is_refused(tmp_path, is_repeated):
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values = np.zeros(20_000) if is_repeated else np.random.default_rng(0).normal(size=20_000)
+    path = tmp_path / "bomb.parquet"
+    pandas.DataFrame({"a": values, "y": values}).to_parquet(path)
+    if is_repeated:
+        assert path.stat().st_size < 10_000
+    with pytest.raises(DataFormatError, match=r"at most 319999 bytes.*raise max_bytes"):
+        load(path, targets=["y"], max_bytes=319_999)
+    with pytest.raises(DataFormatError, match="max_bytes"):
+        read_features(path, max_bytes=100_000)
+    assert load(path, targets=["y"], max_bytes=400_000).n_samples == 20_000
+
+
 def test_a_plain_file_of_any_size_is_read(write):
     assert load(write("toy.csv", TABLE.encode()), targets=["y"], max_bytes=1).n_samples == 100
 

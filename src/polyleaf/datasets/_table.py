@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,15 @@ from polyleaf.datasets._files import (
     format_suffix,
     read_bytes,
     read_lines,
+    too_large,
 )
 from polyleaf.datasets._table_columns import as_features, as_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Of a number, or of the place where a text lies.
+_CELL_BYTES = 8
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -50,7 +54,8 @@ def read_table(
     exclude : sequence of str, default=()
         Columns that are neither, such as an identifier.
     max_bytes : int, default=2**30
-        Most bytes that a compressed file may grow to; one that holds more is refused.
+        Most bytes that a compressed file may grow to; one that holds more is refused. Parquet is
+        always compressed: a cell counts 8 bytes, or what its pages take.
 
     Returns
     -------
@@ -116,7 +121,8 @@ def read_features(
     as_frame : bool, default=False
         Whether numbers, too, come as a frame with the names of the columns.
     max_bytes : int, default=2**30
-        Most bytes that a compressed file may grow to; one that holds more is refused.
+        Most bytes that a compressed file may grow to; one that holds more is refused. Parquet is
+        always compressed: a cell counts 8 bytes, or what its pages take.
 
     Returns
     -------
@@ -147,7 +153,7 @@ def _read_frame(path: FilePath, pandas: Any, max_bytes: int) -> pd.DataFrame:
     suffix = format_suffix(path)
     if suffix == ".parquet":
         require("pyarrow", f"reading {path}")
-        source, read = read_bytes(path, max_bytes), _read_parquet
+        source, read = read_bytes(path, max_bytes), partial(_read_parquet, max_bytes)
     elif suffix in _SEPARATORS:
         source, read = read_lines(path, max_bytes), _read_text  # type: ignore[assignment]
     else:
@@ -167,7 +173,13 @@ def _read_frame(path: FilePath, pandas: Any, max_bytes: int) -> pd.DataFrame:
     return frame
 
 
-def _read_parquet(source: bytes, path: FilePath, pandas: Any) -> pd.DataFrame:
+def _read_parquet(max_bytes: int, source: bytes, path: FilePath, pandas: Any) -> pd.DataFrame:
+    about = require("pyarrow.parquet", f"reading {path}").read_metadata(io.BytesIO(source))
+    # A column that repeats one value takes a few bytes, however many rows it has.
+    n_bytes = [about.num_rows * about.num_columns * _CELL_BYTES]
+    n_bytes += [sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))]
+    if max(n_bytes) > max_bytes:
+        raise too_large(max_bytes, path)
     frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(source))
     return frame
 
