@@ -16,10 +16,10 @@ void FixedScan::take_categories(const FixedTotals& totals, const FixedSums& sums
     item_sums_.clear();
     item_rows_.clear();
     item_codes_.clear();
-    const int32_t* const heads = records(sums, 0, feature);
+    const Counts count(shape_, sums, feature);
     for (int64_t code = 0; code <= shape_.n_bins(feature); ++code) {
-        if (heads[code * lanes] == 0) continue;
-        item_rows_.push_back(heads[code * lanes]);
+        if (count[code] == 0) continue;
+        item_rows_.push_back(count[code]);
         item_codes_.push_back(static_cast<uint32_t>(code));
         item_sums_.resize(item_sums_.size() + width);
         double* const out = item_sums_.data() + item_sums_.size() - width;

@@ -29,7 +29,11 @@ FixedShape::FixedShape(const BinnedView& binned, const FixedLayout& layout)
         block_size_ += (n_bins_[feature] + 1) * lanes + kPadding;
     }
     block_size_ = (block_size_ + kPadding - 1) / kPadding * kPadding;
-    size_ = block_size_ * layout.n_blocks();
+    counts_at_ = size_ = block_size_ * layout.n_blocks();
+    for (int32_t feature = 0; layout.counts_apart && feature < binned.n_features; ++feature) {
+        count_offsets.push_back(static_cast<int32_t>(size_ - counts_at_));
+        size_ += n_bins_[feature] + 1 + kPadding;
+    }
 }
 
 FixedHistograms::FixedHistograms(const BinnedView& binned, const FixedRows& rows,
@@ -40,44 +44,101 @@ FixedHistograms::FixedHistograms(const BinnedView& binned, const FixedRows& rows
       team_(team),
       reducer_(reducer),
       kernels_(kernels_for(16)),
-      n_channels_(channels_of(rows.layout)) {}
+      n_channels_(channels_of(rows.layout)),
+      full_(places_of(codes.full)),
+      listed_(places_of(codes.listed.features)) {}
 
 void FixedHistograms::build(const std::vector<Job>& jobs, const int32_t* order,
                             bool are_all_rows) {
     std::vector<Job> parts = divided(jobs);
-    const int32_t p = shape.n_features();
+    const int32_t n_full = static_cast<int32_t>(codes_.full.size());
     const int n_blocks = rows_.layout.n_blocks();
-    const int64_t block_bytes = shape.block_size() * int64_t{sizeof(int32_t)};
-    const int64_t n_fitting = (block_bytes + kPassBytes - 1) / kPassBytes;
+    const int64_t full_bytes =
+        n_full * shape.block_size() / shape.n_features() * int64_t{sizeof(int32_t)};
+    const int64_t n_fitting = (full_bytes + kPassBytes - 1) / kPassBytes;
     const int64_t n_alone = static_cast<int64_t>(parts.size()) * n_blocks;
-    // As few passes as possible, but one for each thread.
+    // As few passes as possible, but one for each thread; and one over lists.
     const int64_t n_groups = std::min<int64_t>(
-        p, std::max(n_fitting, n_alone >= team_.size() ? 1 : int64_t{team_.size()}));
-    team_.parallel_for(n_alone * n_groups, [&](int64_t piece, int) {
-        const Job& job = parts[piece / (n_blocks * n_groups)];
-        const int block = static_cast<int>(piece / n_groups % n_blocks);
-        const int64_t group = piece % n_groups;
-        FixedBuildTask task;
-        task.codes = codes_.codes.data();
-        task.stride = codes_.stride;
-        task.rows = are_all_rows ? nullptr : order + job.range.begin;
-        task.first = job.range.begin;
-        task.n_rows = job.range.size();
-        task.values = rows_.block(block);
-        task.offsets = shape.offsets.data();
-        task.first_feature = static_cast<int32_t>(p * group / n_groups);
-        task.last_feature = static_cast<int32_t>(p * (group + 1) / n_groups);
-        task.lanes = shape.lanes;
-        task.sums = job.sums->data() + block * shape.block_size();
-        const int64_t begin = shape.offsets[task.first_feature];
-        const int64_t end =
-            task.last_feature == p ? shape.block_size() : shape.offsets[task.last_feature];
-        std::fill(task.sums + begin, task.sums + end, 0);
-        kernels_.build_fixed(task);
+        n_full, std::max(n_fitting, n_alone >= team_.size() ? 1 : int64_t{team_.size()}));
+    const int64_t n_passes = n_groups + (codes_.listed.features.empty() ? 0 : 1);
+    team_.parallel_for(n_alone * n_passes, [&](int64_t piece, int) {
+        const Job& job = parts[piece / (n_blocks * n_passes)];
+        const int block = static_cast<int>(piece / n_passes % n_blocks);
+        const int64_t group = piece % n_passes;
+        const int32_t* const rows = are_all_rows ? nullptr : order + job.range.begin;
+        if (group == n_groups) return build_listed(job, block, rows);
+        build_full(job, block, rows, static_cast<int32_t>(n_full * group / n_groups),
+                   static_cast<int32_t>(n_full * (group + 1) / n_groups));
     });
     for (size_t i = jobs.size(); i < parts.size(); ++i) add(*parts[i].sums, *parts[i].whole);
-    for (const Job& job : jobs) work += static_cast<uint64_t>(job.range.size()) * p * n_channels_;
+    for (const Job& job : jobs)
+        work += static_cast<uint64_t>(job.range.size()) * shape.n_features() * n_channels_;
     if (reducer_) reduce(jobs);
+}
+
+void FixedHistograms::build_full(const Job& job, int block, const int32_t* rows, int32_t first,
+                                 int32_t last) const {
+    FixedBuildTask task;
+    task.codes = codes_.codes.data();
+    task.stride = codes_.stride;
+    task.rows = rows;
+    task.first = job.range.begin;
+    task.n_rows = job.range.size();
+    task.values = rows_.block(block);
+    task.offsets = full_.offsets.data();
+    task.first_feature = first;
+    task.last_feature = last;
+    task.lanes = shape.lanes;
+    task.sums = job.sums->data() + block * shape.block_size();
+    task.counts = counts_of(job, block);
+    task.count_offsets = full_.count_offsets.data();
+    for (int32_t place = first; place < last; ++place) clear(job, block, codes_.full[place]);
+    kernels_.build_fixed(task);
+}
+
+void FixedHistograms::build_listed(const Job& job, int block, const int32_t* rows) const {
+    const ListedCodes& listed = codes_.listed;
+    FixedListTask task;
+    task.starts = listed.starts.data();
+    task.entries = listed.entries.data();
+    task.rows = rows;
+    task.first = job.range.begin;
+    task.n_rows = job.range.size();
+    task.values = rows_.block(block);
+    task.n_slots = static_cast<int32_t>(listed.features.size());
+    task.usual = listed.usual.data();
+    task.n_codes = listed_.n_codes.data();
+    task.offsets = listed_.offsets.data();
+    task.lanes = shape.lanes;
+    task.sums = job.sums->data() + block * shape.block_size();
+    task.counts = counts_of(job, block);
+    task.count_offsets = listed_.count_offsets.data();
+    for (int32_t feature : listed.features) clear(job, block, feature);
+    kernels_.build_fixed_lists(task);
+}
+
+// Where rows are counted apart: with the first block.
+int32_t* FixedHistograms::counts_of(const Job& job, int block) const {
+    return block == 0 && shape.counts_apart() ? job.sums->data() + shape.counts_at() : nullptr;
+}
+
+// Also what pads the feature.
+void FixedHistograms::clear(const Job& job, int block, int32_t feature) const {
+    const int64_t n_codes = shape.n_bins(feature) + 1;
+    std::fill_n(job.sums->data() + block * shape.block_size() + shape.offsets[feature],
+                n_codes * shape.lanes + kPadding, 0);
+    if (int32_t* const counts = counts_of(job, block))
+        std::fill_n(counts + shape.count_offsets[feature], n_codes + kPadding, 0);
+}
+
+FixedHistograms::Places FixedHistograms::places_of(const std::vector<int32_t>& features) const {
+    Places places;
+    for (int32_t feature : features) {
+        places.n_codes.push_back(static_cast<int32_t>(shape.n_bins(feature)) + 1);
+        places.offsets.push_back(shape.offsets[feature]);
+        if (shape.counts_apart()) places.count_offsets.push_back(shape.count_offsets[feature]);
+    }
+    return places;
 }
 
 // Cuts the rows of large nodes into parts with sums of their own, one for each thread.
@@ -110,7 +171,7 @@ void FixedHistograms::add(const FixedSums& part, FixedSums& whole) const {
 }
 
 void FixedHistograms::reduce(const std::vector<Job>& jobs) {
-    int64_t width = 0;
+    int64_t width = shape.counts_apart() ? 1 : 0;
     for (int block = 0; block < rows_.layout.n_blocks(); ++block)
         width += rows_.layout.width(block);
     const int64_t n_records = shape.n_records() * static_cast<int64_t>(jobs.size());
@@ -119,7 +180,11 @@ void FixedHistograms::reduce(const std::vector<Job>& jobs) {
         int32_t* packed = packed_.data();
         for (const Job& job : jobs)
             for (int32_t feature = 0; feature < shape.n_features(); ++feature)
-                for (int64_t bin = 0; bin <= shape.n_bins(feature); ++bin)
+                for (int64_t bin = 0; bin <= shape.n_bins(feature); ++bin) {
+                    if (shape.counts_apart())
+                        body(job.sums->data() + shape.counts_at() + shape.count_offsets[feature] +
+                                 bin,
+                             packed++, 1);
                     for (int block = 0; block < rows_.layout.n_blocks(); ++block) {
                         int32_t* const record = job.sums->data() + block * shape.block_size() +
                                                 shape.offsets[feature] + bin * shape.lanes;
@@ -127,6 +192,7 @@ void FixedHistograms::reduce(const std::vector<Job>& jobs) {
                         body(record, packed, used);
                         packed += used;
                     }
+                }
     };
     for_each_record(
         [](int32_t* record, int32_t* packed, int used) { std::copy_n(record, used, packed); });
@@ -150,13 +216,16 @@ std::vector<int32_t> FixedHistograms::totals_of(const FixedSums& sums, int32_t f
     const int n_blocks = rows_.layout.n_blocks();
     std::vector<int32_t> totals(static_cast<size_t>(n_blocks) * shape.lanes, 0);
     for (int block = 0; block < n_blocks; ++block) {
-        const int32_t* const records =
-            sums.data() + block * shape.block_size() + shape.offsets[feature];
+        const int32_t* const records = shape.records(sums.data(), block, feature);
         int32_t* const out = totals.data() + block * shape.lanes;
         for (int64_t bin = 0; bin <= shape.n_bins(feature); ++bin)
             for (int k = 0; is_left[bin] && k < shape.lanes; ++k)
                 out[k] += records[bin * shape.lanes + k];
     }
+    if (!shape.counts_apart()) return totals;
+    totals.push_back(0);
+    for (int64_t bin = 0; bin <= shape.n_bins(feature); ++bin)
+        if (is_left[bin]) totals.back() += shape.counts(sums.data(), feature)[bin];
     return totals;
 }
 

@@ -32,7 +32,7 @@ void FixedPartition::decide(const Job& job, Chunk& chunk) {
     uint8_t sides[256];
     std::copy(job.is_left.begin(), job.is_left.end(), sides);
     const int32_t home = home_[job.feature];
-    const uint8_t* codes = codes_.codes.data() + job.feature;
+    const uint8_t* codes = codes_.codes.data() + codes_.places[job.feature];
     int64_t stride = codes_.stride;
     if (home >= 0) {  // four features to a row: fewer cache lines
         codes = binned_.codes_u8 + home / kTileFeatures * binned_.n_rows * kTileFeatures +

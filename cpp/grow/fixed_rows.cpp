@@ -43,7 +43,9 @@ ExactUnit::ExactUnit(double largest, int64_t n) {
 FixedLayout::FixedLayout(int32_t n_channels, HessianPolicy policy)
     : per_channel(policy == HessianPolicy::per_channel),
       has_weight(policy == HessianPolicy::shared) {
-    const int n_head = has_weight ? 2 : 1, per = per_channel ? 2 : 1;
+    // Channels that fill whole registers would need one more for the count alone.
+    counts_apart = policy == HessianPolicy::unit && n_channels % kManyLanes == 0;
+    const int n_head = has_weight ? 2 : counts_apart ? 0 : 1, per = per_channel ? 2 : 1;
     const int64_t n_sums = n_head + int64_t{n_channels} * per;
     lanes = n_sums <= kMostFixedLanes ? fixed_lanes(static_cast<int>(n_sums)) : kManyLanes;
     for (int32_t first = 0; first < n_channels;) {

@@ -1,10 +1,10 @@
 // Channels and weights of all rows as small integers, the summands of histograms in fixed point.
 //
-// A row has a record of int16 numbers: 1 for the row itself, its weight if rows have one, and its
-// channels (each followed by its weight in the second half of a block, where weights are per
-// channel). A number times the unit of its lane, a power of two, is what it stands for. Units are
-// as small as they can be while the sum of all sizes fits 31 bits: no sum over any rows of any
-// workers overflows, and no sum depends on the order of its summands.
+// A row has a record of int16 numbers: 1 for the row itself (unless rows are counted apart), its
+// weight if rows have one, and its channels (each followed by its weight in the second half of a
+// block, where weights are per channel). A number times the unit of its lane, a power of two, is
+// what it stands for. Units are as small as they can be while the sum of all sizes fits 31 bits:
+// no sum over any rows of any workers overflows, and no sum depends on the order of its summands.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,8 @@ struct FixedLayout {
         int32_t first_channel = 0, n_channels = 0;
     };
     bool per_channel = false, has_weight = false;
+    // Numbers of rows are no lanes: they follow all blocks, one for each bin of each feature.
+    bool counts_apart = false;
     int lanes = 0;
     std::vector<Block> blocks;
 

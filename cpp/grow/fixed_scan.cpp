@@ -20,12 +20,14 @@ FixedTotals FixedScan::totals_of(const std::vector<int32_t>& sums) const {
     const FixedLayout& layout = rows_.layout;
     const double lambda = params_.l2_regularization;
     FixedTotals totals;
-    totals.n_rows = sums[0];
-    totals.sums.resize(sums.size());
-    for (size_t k = 0; k < sums.size(); ++k) totals.sums[k] = rows_.units[k] * sums[k];
-    totals.mean.assign(sums.size(), 0.0);
-    totals.least.assign(sums.size(), 0.0);
-    totals.weight = record_weight(sums.data());
+    const size_t width = rows_.units.size();
+    totals.n_rows = layout.counts_apart ? sums.back() : sums[0];
+    totals.sums.resize(width);
+    for (size_t k = 0; k < width; ++k) totals.sums[k] = rows_.units[k] * sums[k];
+    totals.mean.assign(width, 0.0);
+    totals.least.assign(width, 0.0);
+    totals.weight =
+        policy_ == HessianPolicy::shared ? totals.sums[1] : static_cast<double>(totals.n_rows);
     double all_weights = 0.0;
     int32_t n_channels = 0;
     for (int b = 0; b < layout.n_blocks(); ++b) {
@@ -69,12 +71,12 @@ void FixedScan::scan(const FixedTotals& totals, const FixedSums& sums, int32_t f
     weights_.resize(n_bins);
     counts_.resize(n_bins);
     const int32_t* const heads = records(sums, 0, feature);
-    int64_t n_rows = initial ? heads[*initial * lanes] : 0;
+    const Counts counts(shape_, sums, feature);
+    int64_t n_rows = initial ? counts[*initial] : 0;
     int64_t weight = initial && layout.has_weight ? heads[*initial * lanes + 1] : 0;
     for (int64_t bin = 0; bin < n_bins; ++bin) {
-        const int32_t* const record = heads + (first + bin) * lanes;
-        counts_[bin] = n_rows += record[0];
-        if (layout.has_weight) weight += record[1];
+        counts_[bin] = n_rows += counts[first + bin];
+        if (layout.has_weight) weight += heads[(first + bin) * lanes + 1];
         weights_[bin] = layout.has_weight ? rows_.units[1] * weight : static_cast<double>(n_rows);
     }
     for (int b = 0; b < layout.n_blocks(); ++b) {
@@ -131,13 +133,11 @@ void FixedScan::search(const FixedTotals& totals, const FixedSums& sums, uint64_
 void FixedScan::search_numeric(const FixedTotals& totals, const FixedSums& sums, uint64_t,
                                int32_t feature, uint64_t rank, Split& best) {
     const int64_t n_bins = shape_.n_bins(feature), n = totals.n_rows;
-    const int32_t* const heads = records(sums, 0, feature);
-    const int lanes = shape_.lanes;
-    auto count = [&](int64_t bin) { return heads[bin * lanes]; };
+    const Counts count(shape_, sums, feature);
     int64_t last = n_bins - 1;
-    while (last >= 0 && count(last) == 0) --last;
+    while (last >= 0 && count[last] == 0) --last;
     if (last < 0) return;
-    const int64_t missing = n_bins, n_missing = count(missing);
+    const int64_t missing = n_bins, n_missing = count[missing];
     // Without regularisation |A|^2 (a + b) > g a b if a cut beats g: nearly all cuts are done with
     // before a division. The slack is for the rounding of the products.
     const bool compares_products = !rows_.layout.per_channel && params_.l2_regularization == 0.0;
@@ -149,13 +149,13 @@ void FixedScan::search_numeric(const FixedTotals& totals, const FixedSums& sums,
     for (int pass = 0; pass < (n_missing > 0 ? 2 : 1); ++pass) {
         scan(totals, sums, feature, 0, last, pass == 1 ? &missing : nullptr);
         for (int64_t bin = 0; bin < last; ++bin) {
-            if (count(bin) == 0 || !are_enough(totals, counts_[bin])) continue;
+            if (count[bin] == 0 || !are_enough(totals, counts_[bin])) continue;
             if (compares_products && is_beaten(norms_[bin], weights_[bin])) continue;
             const double gain =
                 gain_of(totals, {counts_[bin], weights_[bin], norms_[bin], products_[bin]});
             if (!best.beaten_by(gain, rank)) continue;
             int64_t next = bin + 1;
-            while (count(next) == 0) ++next;
+            while (count[next] == 0) ++next;
             const bool missing_left = n_missing == 0 ? 2 * counts_[bin] >= n : pass == 1;
             best.take(gain, rank, feature, counts_[bin], missing_left);
             best.cut_between(binned_, static_cast<uint32_t>(bin), static_cast<uint32_t>(next));
@@ -174,11 +174,11 @@ void FixedScan::search_numeric(const FixedTotals& totals, const FixedSums& sums,
 void FixedScan::search_random_cut(const FixedTotals& totals, const FixedSums& sums, uint64_t seed,
                                   int32_t feature, uint64_t rank, Split& best) {
     const int64_t n_bins = shape_.n_bins(feature);
-    const int32_t* const heads = records(sums, 0, feature);
+    const Counts count(shape_, sums, feature);
     int64_t first = 0, last = n_bins - 1;
-    while (first < n_bins && heads[first * shape_.lanes] == 0) ++first;
-    while (last >= 0 && heads[last * shape_.lanes] == 0) --last;
-    const int64_t missing = n_bins, n_missing = heads[missing * shape_.lanes];
+    while (first < n_bins && count[first] == 0) ++first;
+    while (last >= 0 && count[last] == 0) --last;
+    const int64_t missing = n_bins, n_missing = count[missing];
     if (first > last) return;
     if (first == last) {
         if (n_missing == 0 || !are_enough(totals, n_missing)) return;

@@ -44,7 +44,7 @@ class FixedScan {
         double product = 0.0;  // with the sums of the node; regularisation only
     };
     const int32_t* records(const FixedSums& sums, int block, int32_t feature) const {
-        return sums.data() + block * shape_.block_size() + shape_.offsets[feature];
+        return shape_.records(sums.data(), block, feature);
     }
     // Norms and products of all prefixes of some records, after `initial` (null: none).
     void scan(const FixedTotals& totals, const FixedSums& sums, int32_t feature, int64_t first,
@@ -58,9 +58,17 @@ class FixedScan {
         const int64_t least = params_.min_samples_leaf;
         return n_left >= least && totals.n_rows - n_left >= least;
     }
-    double record_weight(const int32_t* record) const {
-        return policy_ == HessianPolicy::shared ? rows_.units[1] * record[1] : record[0];
-    }
+    // Rows in every bin of a feature.
+    class Counts {
+      public:
+        Counts(const FixedShape& shape, const FixedSums& sums, int32_t feature)
+            : first_(shape.counts(sums.data(), feature)), stride_(shape.count_stride()) {}
+        int32_t operator[](int64_t bin) const { return first_[bin * stride_]; }
+
+      private:
+        const int32_t* first_;
+        int64_t stride_;
+    };
 
     // Categories (fixed_categories.cpp).
     void search_categories(const FixedTotals& totals, const FixedSums& sums, uint64_t seed,

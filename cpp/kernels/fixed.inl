@@ -80,12 +80,15 @@ struct Record<2> {
     }
 };
 
-template <int L, bool IsListed>
+template <int L, bool IsListed, bool Counts>
 void build_fixed_rows(const FixedBuildTask& task) {
     const int32_t n_features = task.last_feature - task.first_feature;
     const uint8_t* const codes = task.codes + task.first_feature;
     const int32_t* const offsets = task.offsets + task.first_feature;
+    const int32_t* const count_offsets =
+        Counts ? task.count_offsets + task.first_feature : nullptr;
     int32_t* const sums = task.sums;
+    int32_t* const counts = task.counts;
     const int64_t stride = task.stride;
     for (int64_t i = 0; i < task.n_rows; ++i) {
         const int64_t row = IsListed ? int64_t{task.rows[i]} : task.first + i;
@@ -98,15 +101,67 @@ void build_fixed_rows(const FixedBuildTask& task) {
         }
         const Record<L> record(task.values + row * L);
         const uint8_t* const code = codes + row * stride;
-        for (int32_t f = 0; f < n_features; ++f)
+        for (int32_t f = 0; f < n_features; ++f) {
             record.add_to(sums + offsets[f] + int32_t{code[f]} * L);
+            if (Counts) ++counts[count_offsets[f] + code[f]];
+        }
     }
 }
 
-inline void build_fixed(const FixedBuildTask& task) {
+// The sums of the usual code of every slot.
+template <int L, bool Counts>
+void complete_fixed_lists(const FixedListTask& task, const int32_t* total) {
+    for (int32_t slot = 0; slot < task.n_slots; ++slot) {
+        int32_t* const sums = task.sums + task.offsets[slot];
+        int32_t rest[L], n_rest = static_cast<int32_t>(task.n_rows);
+        for (int k = 0; k < L; ++k) rest[k] = total[k];
+        for (int32_t code = 0; code < task.n_codes[slot]; ++code) {
+            for (int k = 0; k < L; ++k) rest[k] -= sums[code * L + k];
+            if (Counts) n_rest -= task.counts[task.count_offsets[slot] + code];
+        }
+        const int32_t usual = task.usual[slot];
+        for (int k = 0; k < L; ++k) sums[usual * L + k] = rest[k];
+        if (Counts) task.counts[task.count_offsets[slot] + usual] = n_rest;
+    }
+}
+
+template <int L, bool IsListed, bool Counts>
+void build_fixed_lists_rows(const FixedListTask& task) {
+    const int64_t* const starts = task.starts;
+    const uint32_t* const entries = task.entries;
+    alignas(64) int32_t total[L] = {};
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        const int64_t row = IsListed ? int64_t{task.rows[i]} : task.first + i;
+        if (IsListed && i + 2 * kFixedRowsAhead < task.n_rows) {
+            const int64_t ahead = task.rows[i + 2 * kFixedRowsAhead];
+            __builtin_prefetch(starts + ahead);
+            __builtin_prefetch(task.values + ahead * L);
+            if (L > 16) __builtin_prefetch(task.values + ahead * L + L - 1);
+            __builtin_prefetch(entries + starts[task.rows[i + kFixedRowsAhead]]);
+        }
+        const Record<L> record(task.values + row * L);
+        record.add_to(total);
+        for (int64_t e = starts[row]; e < starts[row + 1]; ++e) {
+            const uint32_t slot = entries[e] >> 8;
+            const int32_t code = entries[e] & 255;
+            record.add_to(task.sums + task.offsets[slot] + code * L);
+            if (Counts) ++task.counts[task.count_offsets[slot] + code];
+        }
+    }
+    complete_fixed_lists<L, Counts>(task, total);
+}
+
+// Calls body(lanes, whether rows are listed, whether rows are counted apart) of constants.
+template <typename Task, typename Body>
+void with_fixed_lanes(const Task& task, Body&& body) {
     auto build = [&](auto lanes) {
-        constexpr int L = decltype(lanes)::value;
-        task.rows ? build_fixed_rows<L, true>(task) : build_fixed_rows<L, false>(task);
+        // Rows are counted apart where channels fill whole registers.
+        if constexpr (decltype(lanes)::value % 16 == 0)
+            if (task.counts)
+                return task.rows ? body(lanes, Constant<1>{}, Constant<1>{})
+                                 : body(lanes, Constant<0>{}, Constant<1>{});
+        return task.rows ? body(lanes, Constant<1>{}, Constant<0>{})
+                         : body(lanes, Constant<0>{}, Constant<0>{});
     };
     switch (task.lanes) {
         case 2:
@@ -122,6 +177,18 @@ inline void build_fixed(const FixedBuildTask& task) {
         default:
             return build(Constant<32>{});
     }
+}
+
+inline void build_fixed(const FixedBuildTask& task) {
+    with_fixed_lanes(task, [&](auto lanes, auto is_listed, auto counts) {
+        build_fixed_rows<lanes.value, is_listed.value != 0, counts.value != 0>(task);
+    });
+}
+
+inline void build_fixed_lists(const FixedListTask& task) {
+    with_fixed_lanes(task, [&](auto lanes, auto is_listed, auto counts) {
+        build_fixed_lists_rows<lanes.value, is_listed.value != 0, counts.value != 0>(task);
+    });
 }
 
 template <int L>

@@ -25,6 +25,27 @@ struct FixedBuildTask {
     int32_t first_feature = 0, last_feature = 0;
     int lanes = 0;
     int32_t* sums = nullptr;  // IN OUT
+    // counts[count_offsets[f] + code] += 1, too, unless null.
+    int32_t* counts = nullptr;               // IN OUT
+    const int32_t* count_offsets = nullptr;  // IN (n_features,)
+};
+
+// The same for listed features: a row has entries, slot << 8 | code, for some of them, and the
+// usual code in all others, whose sums are what the others leave of the sum of all rows.
+struct FixedListTask {
+    const int64_t* starts = nullptr;    // IN entries of row r: from starts[r] to starts[r + 1]
+    const uint32_t* entries = nullptr;  // IN
+    const int32_t* rows = nullptr;      // IN (n_rows,); null: the rows from `first` on
+    int64_t first = 0, n_rows = 0;
+    const int16_t* values = nullptr;  // IN [row][lanes]
+    int32_t n_slots = 0;
+    const uint8_t* usual = nullptr;    // IN (n_slots,)
+    const int32_t* n_codes = nullptr;  // IN (n_slots,)
+    const int32_t* offsets = nullptr;  // IN (n_slots,) where the sums of a slot begin
+    int lanes = 0;
+    int32_t* sums = nullptr;                 // IN OUT zeros before
+    int32_t* counts = nullptr;               // IN OUT as above, or null
+    const int32_t* count_offsets = nullptr;  // IN (n_slots,)
 };
 
 // With A the prefix sum up to a bin, in units: norms[bin] += |A - weights[bin] mean|^2, and

@@ -58,6 +58,7 @@ constexpr Kernels table() {
     kernels.scan_histogram = scan_histogram<N>;
     kernels.scan_weighted = scan_weighted<N>;
     kernels.build_fixed = build_fixed;
+    kernels.build_fixed_lists = build_fixed_lists;
     kernels.scan_fixed = scan_fixed;
     kernels.scan_fixed_weighted = scan_fixed_weighted;
     kernels.measure_sizes = measure_sizes;

@@ -172,6 +172,7 @@ struct Kernels {
     void (*scan_histogram)(const ScanTask&);
     void (*scan_weighted)(const WeightedScanTask&);
     void (*build_fixed)(const FixedBuildTask&);
+    void (*build_fixed_lists)(const FixedListTask&);
     void (*scan_fixed)(const FixedScanTask&);
     void (*scan_fixed_weighted)(const FixedWeightedScanTask&);
     void (*measure_sizes)(const SizesTask&);

@@ -80,7 +80,7 @@ def assert_same(tree: Tree, other: Tree) -> None:
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("n_channels", [1, 3, 7, 20, 40])
+@pytest.mark.parametrize("n_channels", [1, 3, 7, 16, 20, 32, 40])
 def test_fixed_sums_find_the_splits_of_the_reference(weights: str, n_channels: int) -> None:
     problem = numeric_problem(500, n_channels=n_channels, missing=True, weights=weights)
     tree = problem.grow(fixed_sums=True, max_depth=4, min_samples_leaf=5)
@@ -108,6 +108,42 @@ def test_fixed_sums_know_categories_and_sparse_features(
     }
     tree = problem.grow(fixed_sums=True, **settings)
     assert_agrees(tree, problem, tolerance=TOLERANCE, statistics=1e-2, **settings)
+
+
+def mostly_usual(n_rows: int, n_usual: int, n_full: int, **options: Any) -> Problem:
+    """Columns of which most rows have one value (or none), and others."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n_rows, n_usual + n_full))
+    values = np.tanh(X[:, :4]) @ rng.normal(size=(4, options.pop("n_channels")))
+    is_usual = rng.random((n_rows, n_usual)) < 0.85
+    X[:, :n_usual][is_usual] = 0.0
+    X[:, 2][is_usual[:, 2]] = np.nan
+    X[rng.random(n_rows) < 0.1, 3] = np.nan
+    noise = 0.3 * rng.normal(size=values.shape)
+    order = rng.permutation(X.shape[1])  # listed features lie between the others
+    return make_problem(X[:, order], values + noise, **options)
+
+
+@pytest.mark.parametrize("weights", ["unit", "rows", "masked"])
+@pytest.mark.parametrize("n_channels", [1, 5, 16, 48])
+@pytest.mark.parametrize(("n_usual", "n_full"), [(5, 0), (14, 3), (5, 3)])
+def test_features_of_a_usual_value_are_summed_like_others(
+    n_usual: int, n_full: int, n_channels: int, weights: str
+) -> None:
+    problem = mostly_usual(500, n_usual, n_full, n_channels=n_channels, weights=weights)
+    settings: dict[str, Any] = {"max_depth": 3, "min_samples_leaf": 5}
+    tree = problem.grow(fixed_sums=True, **settings)
+    assert_agrees(tree, problem, tolerance=TOLERANCE, statistics=1e-2, **settings)
+    for other in grow_on_workers(problem, shards_of(problem.n_rows, 2), **settings):
+        assert_same(other, tree)
+
+
+@pytest.mark.parametrize("n_channels", [1, 16])
+def test_threads_share_features_of_a_usual_value(n_channels: int) -> None:
+    problem = mostly_usual(40_000, 14, 3, n_channels=n_channels)
+    alone = problem.grow(fixed_sums=True, max_depth=6, n_threads=1)
+    assert alone.n_nodes > 60
+    assert_same(problem.grow(fixed_sums=True, max_depth=6, n_threads=3), alone)
 
 
 GROWTH: dict[str, dict[str, Any]] = {
