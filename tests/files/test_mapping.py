@@ -29,7 +29,7 @@ def test_models_whose_file_is_mapped_predict_the_same():
         X = CASES[path.stem]
         plain, mapped = answers(polyleaf.load(path), X), answers(polyleaf.load(path, mmap=True), X)
         for name, found in plain.items():
-            np.testing.assert_array_equal(found, mapped[name])
+            assert repr(found) == repr(mapped[name])  # lists, of unequal lengths for mixed kinds
 
 
 def test_mapped_files_are_checked_and_may_be_replaced(tmp_path):

@@ -302,8 +302,8 @@ def test_the_papers_settings_are_pinned_whatever_the_defaults_become():
     given = RuleClassifier.paper.__func__(dict)  # what the constructor is given
     assert given == fixed
     free = {
-        "categorical_features", "head_size", "n_iter_no_change", "n_jobs", "random_state",
-        "validation_fraction", "verbose",
+        "categorical_features", "head_size", "hierarchy", "n_iter_no_change", "n_jobs",
+        "on_violation", "random_state", "validation_fraction", "verbose",
     }  # fmt: skip
     assert set(given) | free == set(RuleClassifier().get_params())
     assert RuleClassifier.paper(l2_regularization=4.0, n_jobs=2).l2_regularization == 4.0

@@ -247,7 +247,8 @@ class BoostingClassifier(Boosting, Classifier):
         -------
         ndarray of shape (n,) for a binary problem, else (n, n_channels)
         """
-        raw: NDArray[np.float64] = respecting(self._targets, self._raw(X).astype(np.float64))
+        raw: NDArray[np.float64] = self._raw(X).astype(np.float64)
+        raw = respecting(self._targets, raw)
         return raw[:, 0] if self._targets.kind == "binary" else raw
 
     def predict(self, X: Any) -> Any:

@@ -254,7 +254,8 @@ class RuleClassifier(RuleEstimator, Classifier):
         ndarray of shape (n,) for two classes, else (n, n_channels)
             One column per label, or per class of each output.
         """
-        scores: NDArray[np.float64] = respecting(self._targets, self._scores(X))
+        scores: NDArray[np.float64] = self._scores(X)
+        scores = respecting(self._targets, scores)
         return scores[:, 0] if self._targets.kind == "binary" else scores
 
     def predict(self, X: Any) -> Any:
