@@ -106,7 +106,12 @@ def _rademacher() -> projections.Projection:
 
 #: As the paper sets them, whatever the defaults are: 100 trees, two rows per leaf (as in CLUS),
 #: the root of the number of features for random forests, and all of them for the others.
-_OF_PAPER = {"n_estimators": 100, "min_samples_leaf": 2, "category_penalty": 0.0}
+_OF_PAPER = {
+    "n_estimators": 100,
+    "min_samples_leaf": 2,
+    "category_penalty": 0.0,
+    "aggregation": "total",
+}
 _BAGS = partial(polyleaf.BaggedTreesRegressor, max_features=None, **_OF_PAPER)
 _RANDOM = partial(polyleaf.RandomForestRegressor, max_features="sqrt", **_OF_PAPER)
 _EXTRA = partial(polyleaf.ExtraTreesRegressor, max_features=None, **_OF_PAPER)

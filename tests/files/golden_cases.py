@@ -75,7 +75,7 @@ def _forests():
     forest = polyleaf.RandomForestRegressor
     yield "forest-masked", forest(**_FOREST), X, MASKED
     yield "forest-auto", forest(**_FOREST | {"projection": "auto"}), X, NUMBERS
-    for aggregation in ("subspace", "oob"):
+    for aggregation in ("subspace", "mixed", "oob"):
         model = forest(aggregation=aggregation, oob_score=True, **_FOREST)
         yield f"forest-{aggregation}", model, X, NUMBERS
     forest = polyleaf.RandomForestClassifier

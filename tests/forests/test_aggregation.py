@@ -6,11 +6,18 @@ from scipy import sparse
 
 from polyleaf import (
     BaggedTreesRegressor,
+    ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     projections,
 )
-from polyleaf.forests.out_of_bag import is_out_of_bag, predict_out_of_bag, tree_errors
+from polyleaf.datasets import make_friedman1_targets
+from polyleaf.forests.out_of_bag import (
+    is_out_of_bag,
+    mixture_errors,
+    predict_out_of_bag,
+    tree_errors,
+)
 from polyleaf.forests.training import weigh_trees
 
 RNG = np.random.default_rng(2)
@@ -91,7 +98,7 @@ GAPS = {
 }
 
 
-@pytest.mark.parametrize("aggregation", ["total", "subspace", "oob"])
+@pytest.mark.parametrize("aggregation", ["total", "subspace", "mixed", "oob"])
 @pytest.mark.parametrize("gap", GAPS)
 def test_every_output_is_covered_by_a_tree(gap, aggregation):
     forest = fit(projection=GAPS[gap], aggregation=aggregation, n_estimators=2)
@@ -102,7 +109,7 @@ def test_every_output_is_covered_by_a_tree(gap, aggregation):
         np.testing.assert_allclose(forest._forest.tree_weights.sum(axis=0), 1.0)
 
 
-@pytest.mark.parametrize("aggregation", ["total", "subspace", "oob"])
+@pytest.mark.parametrize("aggregation", ["total", "subspace", "mixed", "oob"])
 @pytest.mark.parametrize("gap", GAPS)
 def test_constant_and_empty_outputs_are_covered_too(gap, aggregation):
     targets = Y.copy()
@@ -181,6 +188,85 @@ def test_out_of_bag_weights_are_inverse_errors(problem):
     errors = naive_errors(forest, targets, weights)
     expected = np.where(forest._forest.root_weights > 0, 1 / errors, 0.0)
     np.testing.assert_allclose(forest._forest.tree_weights, expected / expected.sum(axis=0))
+
+
+MIXTURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def naive_mixture_errors(forest, targets, weights):
+    """Squared errors out of bag of each mixture, and the weights of trees that it stands for."""
+    truth, alone = dense(targets), by_tree(forest)
+    by_entry = np.ones(truth.shape)
+    if weights is not None:
+        by_entry = by_entry * (weights[:, None] if weights.ndim == 1 else weights)
+    outside = np.array(list(forest._forest.in_bag_counts())) == 0
+    able = forest._forest.root_weights > 0
+    seen = able & forest._fitted.seen
+    total, subspace = able / able.sum(axis=0), seen / seen.sum(axis=0)
+    errors = np.zeros((6, 5))
+    for k, share in enumerate(MIXTURES):
+        mixed = (1 - share) * total + share * subspace
+        for i in range(80):
+            for j in range(5):
+                knows = outside[:, i]
+                told = [each[knows, j].sum() > 0 for each in (total, subspace)]
+                if np.isnan(truth[i, j]) or not all(told):
+                    continue
+                of_trees = mixed[knows, j]
+                value = of_trees @ np.nan_to_num(alone[knows, i, j]) / of_trees.sum()
+                errors[k, j] += by_entry[i, j] * (value - truth[i, j]) ** 2
+    return errors, total, subspace
+
+
+@pytest.mark.parametrize("problem", ["dense", "masked", "weighted", "masked and weighted"])
+def test_mixtures_of_total_and_subspace_averaging_are_chosen_out_of_bag(problem):
+    targets, weights = PROBLEMS[problem]
+    forest = fit(problem, aggregation="mixed")
+    errors, total, subspace = naive_mixture_errors(forest, targets, weights)
+    found = mixture_errors(forest._forest, forest._encode(X), total, subspace, MIXTURES)
+    np.testing.assert_allclose(found, errors, rtol=1e-9)
+    shares = np.array(MIXTURES)[errors.argmin(axis=0)]
+    assert shares.min() < shares.max()
+    expected = (1 - shares) * total + shares * subspace
+    np.testing.assert_allclose(forest._forest.tree_weights, expected, atol=1e-12)
+
+
+def test_the_mixture_of_sparse_outputs_adds_up():
+    forest = fit("sparse and weighted", aggregation="mixed")
+    np.testing.assert_allclose(forest._forest.tree_weights.sum(axis=0), 1.0)
+    assert np.isfinite(dense(forest.predict(X))).all()
+
+
+def test_unrelated_targets_are_predicted_by_the_trees_that_saw_them():
+    features, targets = make_friedman1_targets(240, 2, structure="ind", random_state=0)
+    for cls in (RandomForestRegressor, ExtraTreesRegressor):
+        scores = {
+            aggregation: cls(aggregation=aggregation, random_state=0)
+            .fit(features[:160], targets[:160])
+            .score(features[160:], targets[160:])
+            for aggregation in ("total", "mixed")
+        }
+        assert scores["mixed"] > scores["total"] + 0.1
+
+
+def test_the_classes_of_an_output_have_one_mixture():
+    classes = np.column_stack([np.digitize(X[:, 0], [-0.5, 0.5]), np.digitize(X[:, 1], [0, 1])])
+    forest = RandomForestClassifier(
+        n_estimators=10, projection="subsample", aggregation="mixed", random_state=0
+    ).fit(X, classes)
+    for chances in forest.predict_proba(X):
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+
+
+def test_a_forest_without_bootstrap_samples_mixes_by_a_few_trees_that_have_them():
+    one, two = (
+        ExtraTreesRegressor(n_estimators=30, random_state=0, n_jobs=n_jobs).fit(X, Y)
+        for n_jobs in (1, 2)
+    )
+    assert np.array_equal(one.predict(X), two.predict(X))
+    plain = ExtraTreesRegressor(n_estimators=30, random_state=0, aggregation="total").fit(X, Y)
+    assert np.array_equal(plain._forest.leaf_rows, one._forest.leaf_rows)  # the same trees
+    assert one._forest.tree_weights is not None
 
 
 def test_a_tree_without_any_error_gets_a_large_weight_but_not_all():

@@ -29,7 +29,7 @@ def fit(cls, data, targets, weights=None, **parameters):
 
 FITTED = {
     "dense": fit(RandomForestRegressor, X, Y),
-    "total": fit(BaggedTreesRegressor, X, Y),
+    "total": fit(BaggedTreesRegressor, X, Y, aggregation="total"),
     "all rows": fit(ExtraTreesRegressor, X, Y),
     "large leaves": fit(RandomForestRegressor, X, Y, min_samples_leaf=12),
     "sparse": fit(RandomForestRegressor, X, SPARSE_Y),

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from polyleaf import RandomForestClassifier, RandomForestRegressor
 
-each_aggregation = pytest.mark.parametrize("aggregation", ["total", "subspace", "oob"])
+each_aggregation = pytest.mark.parametrize("aggregation", ["total", "subspace", "mixed", "oob"])
 LEVELS = [0.05, 0.5, 0.95, 0.25, 0.0, 1.0]
 
 

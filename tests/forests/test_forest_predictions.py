@@ -15,7 +15,7 @@ from polyleaf import (
 )
 
 each_kind = pytest.mark.parametrize("kind", naive.PROBLEMS)
-each_aggregation = pytest.mark.parametrize("aggregation", ["total", "subspace", "oob"])
+each_aggregation = pytest.mark.parametrize("aggregation", ["total", "subspace", "mixed", "oob"])
 
 
 def fit(kind, cls=RandomForestRegressor, aggregation="subspace", n_estimators=6, **parameters):

@@ -161,8 +161,8 @@ class ForestEstimator(TreeModel):
 
         A forest predicts a weighted average of training outputs: ``predict_weights(X) @ Y`` is
         ``predict(X)`` (or the probabilities) where all outputs share their weights. They do not
-        under subspace or out-of-bag aggregation, with unobserved targets or with weights of
-        shape (n, d): then ask for one output.
+        under subspace, mixed or out-of-bag aggregation, with unobserved targets or with weights
+        of shape (n, d): then ask for one output.
 
         Parameters
         ----------
@@ -199,8 +199,8 @@ class ForestEstimator(TreeModel):
 
         A draw is the whole output of one training row, chosen by `predict_weights`, so that
         outputs keep their dependence. Unobserved entries of that row stay NaN, or None among
-        classes that are no numbers. Where outputs do not share their weights (subspace or
-        out-of-bag aggregation, round robin, unobserved targets), a row is drawn by those that
+        classes that are no numbers. Where outputs do not share their weights (subspace, mixed
+        or out-of-bag aggregation, round robin, unobserved targets), a row is drawn by those that
         all trees together give it, and the mean of many draws is not `predict`.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,50 @@ def _divide(sums: Any, totals: NDArray[np.float64]) -> Any:
     return sparse.csr_array(
         (divided.data / by_entry, (divided.row, divided.col)), shape=sums.shape
     )
+
+
+def mixture_errors(
+    forest: Forest,
+    X: EncodedX,
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    shares: Sequence[float],
+    n_threads: int = 1,
+) -> NDArray[np.float64]:
+    """Sum squared errors out of bag for mixtures of two weightings: (n_shares, n_channels).
+
+    Parameters
+    ----------
+    forest : Forest
+    X : ndarray or csr_array of shape (n_train, n_features)
+        The training features, encoded.
+    first, second : ndarray of shape (n_trees, n_channels), float64
+        Weights of trees.
+    shares : sequence of float
+        Shares of the second.
+    n_threads : int
+
+    Returns
+    -------
+    ndarray of shape (n_shares, n_channels), float64
+        Weighted by rows; entries that one of the two cannot tell are left out of all.
+    """
+    outside = is_out_of_bag(forest)
+    nothing = np.int32(forest.structure.n_leaves)
+    errors = np.zeros((len(shares), forest.outputs.n_channels))
+    for rows in row_blocks(outside.shape[0], 4 * forest.outputs.n_channels + forest.n_trees):
+        leaves = np.where(outside[rows], forest.leaves_of(X[rows], n_threads), nothing)
+        sums = [forest.predict_leaves(leaves, each, n_threads=n_threads) for each in (first, second)]
+        totals = [outside[rows] @ each for each in (first, second)]
+        known = (totals[0] > 0) & (totals[1] > 0)
+        numbers = np.arange(rows.start, rows.stop)
+        for k, share in enumerate(shares):
+            mixed = (1.0 - share) * sums[0] + share * sums[1]
+            total = (1.0 - share) * totals[0] + share * totals[1]
+            if not forest.outputs.is_sparse:  # where what nobody tells is 0, not unknown
+                total = np.where(known, total, 0.0)
+            errors[k] += _squared_errors(forest, _divide(mixed, total), numbers)[0]
+    return errors
 
 
 def tree_errors(forest: Forest, X: EncodedX) -> NDArray[np.float64]:

@@ -119,7 +119,7 @@ class RandomForestRegressor(ForestRegressor):
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
     and tries some of the features at each node; its leaves predict all targets. By default a
     tree sees half of the targets (the first one all of them) and a third of the features at each
-    node, and all trees predict all targets.
+    node; how much the trees that did not see a target count for it is chosen out of bag.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class RandomForestRegressor(ForestRegressor):
         n_estimators: int = 100,
         projection: Any = "subsample",
         projection_scope: str = "tree",
-        aggregation: str = "total",
+        aggregation: str = "mixed",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,
@@ -193,8 +193,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Every tree is grown on all rows, on a random view of the targets, with one random cut per
     feature and node, of which the best is taken. By default a tree sees half of the targets (the
-    first one all of them) and a third of the features at each node, and all trees predict all
-    targets.
+    first one all of them) and a third of the features at each node; how much the trees that did
+    not see a target count for it is chosen out of bag, on a few trees with bootstrap samples.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_estimators: int = 100,
         projection: Any = "subsample",
         projection_scope: str = "tree",
-        aggregation: str = "total",
+        aggregation: str = "mixed",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,
@@ -269,7 +269,8 @@ class BaggedTreesRegressor(ForestRegressor):
 
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
     and tries all features at each node. By default a tree sees half of the targets (the first
-    one all of them), and all trees predict all targets.
+    one all of them); how much the trees that did not see a target count for it is chosen out of
+    bag.
 
     Parameters
     ----------
@@ -304,8 +305,8 @@ class BaggedTreesRegressor(ForestRegressor):
     >>> from polyleaf.datasets import make_correlated_targets
     >>> X, Y = make_correlated_targets(n_samples=300, random_state=0)
     >>> forest = BaggedTreesRegressor(n_estimators=20, random_state=0).fit(X, Y)
-    >>> weights = forest.predict_weights(X[:2])  # of the training rows
-    >>> bool(abs(weights @ Y - forest.predict(X[:2])).max() < 1e-9)
+    >>> weights = forest.predict_weights(X[:2], output=3)  # of the training rows
+    >>> bool(abs(weights @ Y[:, 3] - forest.predict(X[:2])[:, 3]).max() < 1e-9)
     True
     """
 
@@ -315,7 +316,7 @@ class BaggedTreesRegressor(ForestRegressor):
         n_estimators: int = 100,
         projection: Any = "subsample",
         projection_scope: str = "tree",
-        aggregation: str = "total",
+        aggregation: str = "mixed",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
         min_samples_split: int | float = 2,

@@ -2,6 +2,7 @@
 
 - total averaging: every tree counts alike for every output;
 - subspace averaging (Breskvar et al. 2018, eq. 2): for an output, the trees that saw it;
+- mixed: for every output, the mixture of the two with the least squared error out of bag;
 - out-of-bag weights: a tree counts for an output in inverse proportion to its squared error on
   the rows that it did not see.
 """
@@ -23,7 +24,7 @@ from polyleaf.estimator.running import progress_bar
 from polyleaf.forests.fitted import FittedForest
 from polyleaf.forests.growing import ForestGrower, ForestSettings, Member, is_auto
 from polyleaf.forests.model import JoinedForest
-from polyleaf.forests.out_of_bag import predict_out_of_bag, tree_errors
+from polyleaf.forests.out_of_bag import mixture_errors, predict_out_of_bag, tree_errors
 from polyleaf.forests.race import Race
 from polyleaf.trees.growing import tree_settings
 
@@ -77,8 +78,7 @@ def train_forest(
                 advance()
     trees = joined.finish()
     masks = np.vstack(seen), np.vstack(updated)
-    weights = weigh_trees(trees, forest.aggregation, *masks, data.encoded)
-    trees = trees.with_tree_weights(weights)
+    trees = trees.with_tree_weights(_weights_of(forest, data, grower, trees, masks, n_threads))
     fitted = FittedForest(
         data.schema,
         data.targets.schema,
@@ -104,8 +104,8 @@ def check_combinations(forest: Any) -> None:
         if forest.aggregation == "oob":
             raise ValueError(
                 f"aggregation='oob' of {name} weighs trees by the rows they were not grown "
-                "on, and needs bootstrap=True; got bootstrap=False. Use aggregation='total' "
-                "or 'subspace' with it."
+                "on, and needs bootstrap=True; got bootstrap=False. Use aggregation='total', "
+                "'subspace' or 'mixed' with it."
             )
         if forest.oob_score:
             raise ValueError(f"oob_score of {name} needs bootstrap=True; got bootstrap=False.")
@@ -232,6 +232,70 @@ def _check_goes_on(forest: Any, old: FittedForest, per_estimator: int) -> None:
 
 #: Smallest share of the average error that a tree's error is taken for.
 _LEAST_ERROR = 1e-3
+#: Shares of subspace averaging that the mixture is chosen from.
+_MIXTURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+#: Trees on bootstrap samples that choose the mixture of a forest without them.
+_PILOT_TREES = 25
+_PILOT_STREAM = 2**34
+#: What `aggregation="mixed"` mixes.
+MIXED = ("total", "subspace")
+
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+
+def _weights_of(
+    forest: Any,
+    data: TrainingData,
+    grower: ForestGrower,
+    trees: Forest,
+    masks: Masks,
+    n_threads: int,
+) -> NDArray[np.float64] | None:
+    """Weigh the trees of a forest by its `aggregation`."""
+    if forest.aggregation != "mixed":
+        return weigh_trees(trees, forest.aggregation, *masks, data.encoded)
+    total, subspace = (weigh_trees(trees, name, *masks, data.encoded) for name in MIXED)
+    if subspace is None:
+        return None
+    if forest.bootstrap:
+        shares = choose_mixture(trees, masks, data, n_threads)
+    else:
+        pilot = ForestGrower(
+            data, replace(grower.settings, bootstrap=True), [*grower.entropy, _PILOT_STREAM]
+        )
+        n_trees = min(_PILOT_TREES, forest.n_estimators) * grower.n_trees_per_estimator
+        with closing(pilot.grow(range(n_trees), n_threads)) as grown:
+            members = list(grown)
+        joined = JoinedForest(n_trees)
+        for member in members:
+            joined.add(member.forest)
+        seen, updated = (
+            np.vstack([getattr(member, name) for member in members]) for name in ("seen", "updated")
+        )
+        shares = choose_mixture(joined.finish(), (seen, updated), data, n_threads)
+    if not shares.any():
+        return total
+    if total is None:
+        total = np.full_like(subspace, 1.0 / trees.n_trees)
+    return (1.0 - shares) * total + shares * subspace
+
+
+def choose_mixture(
+    trees: Forest, masks: Masks, data: TrainingData, n_threads: int
+) -> NDArray[np.float64]:
+    """Choose the share of subspace averaging of every channel: (n_channels,).
+
+    The channels of an output have one share, so that probabilities add up to 1. Where nothing
+    tells, as for an output that no row out of bag has, it is 0: total averaging.
+    """
+    every = np.full((trees.n_trees, trees.outputs.n_channels), 1.0 / trees.n_trees)
+    pair = [weigh_trees(trees, name, *masks, data.encoded) for name in MIXED]
+    total, subspace = (every if weights is None else weights for weights in pair)
+    errors = mixture_errors(trees, whole_rows(data.encoded), total, subspace, _MIXTURES, n_threads)
+    offsets = data.targets.schema.channel_offsets
+    by_output = np.add.reduceat(errors, offsets[:-1], axis=1)
+    chosen = np.array(_MIXTURES)[np.argmin(by_output, axis=0)]
+    return np.repeat(chosen, np.diff(offsets))
 
 
 def weigh_trees(

@@ -52,13 +52,13 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
         names=("tree", "forest", "node"),
     ),
     "aggregation": Parameter(
-        "{'total', 'subspace', 'oob'}",
-        "Which trees predict an output: all of them alike, those that saw it, or all of them\n"
-        "weighted by how well they predict it on the rows that they were not grown on (needs\n"
-        "``bootstrap=True``).",
-        lambda v: isinstance(v, str) and v in ("total", "subspace", "oob"),
-        "'total', 'subspace' or 'oob'",
-        names=("total", "subspace", "oob"),
+        "{'total', 'subspace', 'mixed', 'oob'}",
+        "Which trees predict an output: all of them alike, those that saw it, a mixture of both\n"
+        "that is chosen for every output on rows that trees were not grown on, or all of them\n"
+        "weighted by how well they predict it on such rows (needs ``bootstrap=True``).",
+        lambda v: isinstance(v, str) and v in ("total", "subspace", "mixed", "oob"),
+        "'total', 'subspace', 'mixed' or 'oob'",
+        names=("total", "subspace", "mixed", "oob"),
     ),
     "max_depth": Parameter(
         "int or None",
