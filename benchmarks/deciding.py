@@ -2,8 +2,8 @@
 
 Every question has settings to choose from; the first one is the default before. Each is fitted on
 two thirds of the rows of every deciding set of its task (`benchmarks.division`), in divisions that
-all settings share, and scored on the others: macro-r2 of numbers, LRAP of labels (`decision_function`
-ranks where `predict_proba` does not exist). Finished runs are kept; a second call goes on.
+all settings share, and scored on the others: macro-r2 of numbers, LRAP of labels.
+Finished runs are kept; a second call goes on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Question:
     def sets(self) -> list[str]:
         """The deciding sets of the task that are not too large, small ones first."""
         entries = [REAL_DATA[name] for name in DECIDING]
-        fitting = [e for e in entries if e.task == self.task and self._n_values(e) <= self.most_values]
+        fitting = [
+            e for e in entries if e.task == self.task and self._n_values(e) <= self.most_values
+        ]
         return [entry.name for entry in sorted(fitting, key=self._n_values)]
 
     @staticmethod
@@ -93,6 +95,14 @@ def score(model: Any, X: Any, Y: Any) -> float:
     return float(label_ranking_average_precision_score(Y, ranked, empty_rows="drop"))
 
 
+def fit_and_score(model: Any, X: Any, Y: Any, X_test: Any, Y_test: Any) -> dict[str, Any]:
+    """Fit a model; give its score and the processor time that the fit took."""
+    start = time.process_time()
+    model.fit(X, Y)
+    seconds = time.process_time() - start
+    return {"score": score(model, X_test, Y_test), "cpu": seconds}
+
+
 def run(name: str, sets: Sequence[str], n_divisions: int) -> Runs:
     """Fit and score what the results lack."""
     question, runs = QUESTIONS[name], Runs(f"deciding-{name}")
@@ -101,15 +111,11 @@ def run(name: str, sets: Sequence[str], n_divisions: int) -> Runs:
             X, Y = load(data)
             order = np.random.default_rng(number).permutation(Y.shape[0])
             train, test = np.split(order, [Y.shape[0] * 2 // 3])
+            parts = take(X, train), take(Y, train), take(X, test), take(Y, test)
             for setting, make in question.settings.items():
-
-                def fit(make: Any = make, X: Any = X, Y: Any = Y) -> dict[str, Any]:
-                    start = time.process_time()
-                    model = make(random_state=number, n_jobs=1).fit(take(X, train), take(Y, train))
-                    seconds = time.process_time() - start
-                    return {"score": score(model, take(X, test), take(Y, test)), "cpu": seconds}
-
-                runs.measure({"data": data, "setting": setting, "division": number}, fit)
+                model = make(random_state=number, n_jobs=1)
+                key = {"data": data, "setting": setting, "division": number}
+                runs.measure(key, partial(fit_and_score, model, *parts))
     return runs
 
 
@@ -119,7 +125,9 @@ def show(name: str, sets: Sequence[str], runs: Runs) -> str:
     table = np.array(
         [[runs.values("score", data=d, setting=s).mean() for s in settings] for d in sets]
     )
-    costs = np.array([[runs.values("cpu", data=d, setting=s).mean() for s in settings] for d in sets])
+    costs = np.array(
+        [[runs.values("cpu", data=d, setting=s).mean() for s in settings] for d in sets]
+    )
     rows = [[d, *(f"{v:.3f}" for v in line)] for d, line in zip(sets, table)]
     gains = table - table[:, :1]
     ranks = (table[:, None, :] > table[:, :, None]).sum(axis=2) + 1.0

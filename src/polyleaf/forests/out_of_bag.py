@@ -128,7 +128,9 @@ def mixture_errors(
     errors = np.zeros((len(shares), forest.outputs.n_channels))
     for rows in row_blocks(outside.shape[0], 4 * forest.outputs.n_channels + forest.n_trees):
         leaves = np.where(outside[rows], forest.leaves_of(X[rows], n_threads), nothing)
-        sums = [forest.predict_leaves(leaves, each, n_threads=n_threads) for each in (first, second)]
+        sums = [
+            forest.predict_leaves(leaves, each, n_threads=n_threads) for each in (first, second)
+        ]
         totals = [outside[rows] @ each for each in (first, second)]
         known = (totals[0] > 0) & (totals[1] > 0)
         numbers = np.arange(rows.start, rows.stop)

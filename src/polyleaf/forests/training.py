@@ -270,7 +270,8 @@ def _weights_of(
         for member in members:
             joined.add(member.forest)
         seen, updated = (
-            np.vstack([getattr(member, name) for member in members]) for name in ("seen", "updated")
+            np.vstack([getattr(member, name) for member in members])
+            for name in ("seen", "updated")
         )
         shares = choose_mixture(joined.finish(), (seen, updated), data, n_threads)
     if not shares.any():
