@@ -17,7 +17,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "polyleaf"
 LAYERS = (
     {"cli"},
     {"experiments"},
-    {"inspection", "tuning", "export"},
+    {"inspection", "tuning", "export", "distributed"},
     {"forests", "boosting", "rules", "graphs"},
     {"trees"},
     {"estimator"},

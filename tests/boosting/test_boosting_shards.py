@@ -68,7 +68,7 @@ def train(
     settings: Any = {}
 
     class Noted(type(estimator)):  # type: ignore[misc]
-        def _booster(self, data: Any, given: Any, entropy: Any, units: Any) -> Any:
+        def _booster(self, data: Any, given: Any, entropy: Any, units: Any, shard: Any) -> Any:
             settings.update(settings=given, entropy=entropy)
             raise StopIteration
 

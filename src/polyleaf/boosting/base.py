@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import losses, projections
-from polyleaf.boosting.booster import Booster, BoostingSettings
+from polyleaf.boosting.booster import Booster, BoostingSettings, sums_in_fixed_point
 from polyleaf.boosting.checks import (
     Callback,
     as_callbacks,
@@ -25,7 +25,7 @@ from polyleaf.boosting.checks import (
     resolved_leaf_values,
 )
 from polyleaf.boosting.factored import FactoredBooster
-from polyleaf.boosting.fitted import FittedBoosting, RawReader
+from polyleaf.boosting.fitted import FittedBoosting, RawReader, sampled_moves
 from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.members import boosted_importances, boosted_member
 from polyleaf.boosting.model import BoostedTrees
@@ -51,18 +51,16 @@ from polyleaf.trees.additive import AdditiveTrees
 from polyleaf.trees.growing import TreeSettings, tree_settings
 from polyleaf.trees.members import Members
 from polyleaf.trees.moments import channel_moments
+from polyleaf.trees.shards import Shard
 from polyleaf.trees.structure import apply_trees
 from polyleaf.trees.tree_model import TreeModel
 
 if TYPE_CHECKING:
-    from polyleaf.boosting.weak_models import BoostedModels
     from polyleaf.data import Targets, TrainingData
     from polyleaf.estimator.parameters import Parameter
     from polyleaf.losses import Loss
     from polyleaf.projections import Projection
 
-#: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
-_MAP_ROWS = 512
 #: Outputs, at most, whose learning curves are kept.
 _MOST_CURVES = 1024
 #: The loss that 'auto' stands for; softmax for what is not here.
@@ -114,6 +112,7 @@ class Boosting(TreeModel):
         data: TrainingData,
         eval_set: Any = None,
         callbacks: Callback | Sequence[Callback] = (),
+        shard: Shard | None = None,
     ) -> FittedBoosting:
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         loss = self._resolved_loss(data, old)
@@ -123,7 +122,8 @@ class Boosting(TreeModel):
             "is_joint": loss.is_joint_over_outputs,
             "can_part": loss.can_part_outputs,
         }
-        tree = tree_settings(self, data.encoded.shape, False, None)
+        n_rows = data.n_rows if shard is None else shard.count(data.n_rows)
+        tree = tree_settings(self, (n_rows, data.features.n_features), False, None)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
         if self._has_auto_depth:
             tree = replace(tree, max_depth=DEPTH)
@@ -132,22 +132,26 @@ class Boosting(TreeModel):
         check_combinations(self, settings, data.schema, data.targets)
         if old is not None:
             check_goes_on(self, old, data, loss)
-        data, held_out = self._validation_rows(data, eval_set, entropy)
+        if shard is None and self._sums_fixed(data, tree):
+            shard = Shard.alone(data.n_rows)
+        data, shard, held_out = self._validation_rows(data, eval_set, entropy, shard)
         if old is None:
-            view = self._choose_view(data, settings, entropy)
+            view = self._choose_view(data, settings, entropy, shard)
         else:
             view = ChosenView(old.projection)
-        tree = replace(tree, projection=view.projection)
+        tree = replace(
+            tree, projection=view.projection, sums="float" if shard is None else "fixed"
+        )
         if view.max_depth is not None:
             tree = replace(tree, max_depth=view.max_depth)
         settings = replace(settings, tree=tree)
-        moments = channel_moments(data.targets)
-        units = Units.of(data, moments, loss, settings.n_values, tree.normalize_outputs)
+        moments = channel_moments(data.targets, shard)
+        units = Units.of(data, moments, loss, settings.n_values, tree.normalize_outputs, shard)
         if old is not None:  # its trees speak in its units
             units = replace(units, shift=old.reader.shift, scale=old.reader.scale)
         reader = RawReader(loss, data.targets.schema, units.shift, units.scale)
-        booster = self._booster(data, settings, entropy, units)
-        validations = [self._validation(reader, units, h, data.targets) for h in held_out]
+        booster = self._booster(data, settings, entropy, units, shard)
+        validations = [self._validation(reader, units, h, data.targets, shard) for h in held_out]
         n_rounds = min(self.n_estimators, view.most_rounds or self.n_estimators)
         rule = StoppingRule(self.n_iter_no_change if self._stops_early else None)
         loop = BoostingLoop(booster, validations, rule, heard)
@@ -168,7 +172,7 @@ class Boosting(TreeModel):
             history=history,
             trees_per_stage=booster.n_trees_per_stage,
             entropy=entropy,
-            moves=None if is_told else _sampled_moves(model, data, booster.n_threads),
+            moves=None if is_told else sampled_moves(model, data, booster.n_threads, shard),
         )
 
     def _resolved_loss(self, data: TrainingData, old: FittedBoosting | None) -> Loss:
@@ -199,24 +203,34 @@ class Boosting(TreeModel):
             **declared,
         )
 
+    def _sums_fixed(self, data: TrainingData, tree: TreeSettings) -> bool:
+        """Tell whether trees are boosted by sums in fixed point."""
+        return self.estimator is None and sums_in_fixed_point(data, tree, Shard.alone(0))
+
     def _validation_rows(
-        self, data: TrainingData, eval_set: Any, entropy: list[int]
-    ) -> tuple[TrainingData, list[HeldOut]]:
+        self, data: TrainingData, eval_set: Any, entropy: list[int], shard: Shard | None
+    ) -> tuple[TrainingData, Shard | None, list[HeldOut]]:
         """Read the validation rows that were given, or set some training rows aside."""
+        if isinstance(eval_set, HeldOut):  # a worker has read its own
+            return data, shard, [eval_set]
         if eval_set is not None:
-            return data, read_eval_sets(self, data, eval_set)
+            return data, shard, read_eval_sets(self, data, eval_set)
         if self._stops_early:
-            data, held_out = set_aside(data, self.validation_fraction, entropy)
-            return data, [held_out]
+            data, shard, held_out = set_aside(data, self.validation_fraction, entropy, shard)
+            return data, shard, [held_out]
         if self.eval_metric is not None:
             raise ValueError(
                 "eval_metric is measured on validation rows: give fit an eval_set, or use "
                 "early_stopping=True."
             )
-        return data, []
+        return data, shard, []
 
     def _choose_view(
-        self, data: TrainingData, settings: BoostingSettings, entropy: list[int]
+        self,
+        data: TrainingData,
+        settings: BoostingSettings,
+        entropy: list[int],
+        shard: Shard | None,
     ) -> ChosenView:
         """Choose the view: by a race, where that is asked for and all views are possible."""
         if not (isinstance(self.projection, str) and self.projection == "auto"):
@@ -227,8 +241,10 @@ class Boosting(TreeModel):
             return ChosenView(None)
         # Rounds that are added to a model have trees of one depth, whatever rows they are given.
         tries_depth = self._has_auto_depth and self.max_leaf_nodes is None and not self.warm_start
+        # Sums that are fixed only because rows are many leave the race as it was.
+        raced = shard if settings.tree.sums == "fixed" else None
         chosen = choose_projection(
-            data, settings, entropy, self._n_threads(), self.n_estimators, tries_depth
+            data, settings, entropy, self._n_threads(), self.n_estimators, tries_depth, raced
         )
         if self.warm_start or not isinstance(self.early_stopping, str):
             return replace(chosen, most_rounds=None)
@@ -239,7 +255,12 @@ class Boosting(TreeModel):
         return isinstance(self.max_depth, str)
 
     def _booster(
-        self, data: TrainingData, settings: BoostingSettings, entropy: list[int], units: Units
+        self,
+        data: TrainingData,
+        settings: BoostingSettings,
+        entropy: list[int],
+        units: Units,
+        shard: Shard | None = None,
     ) -> Booster:
         n_threads = self._n_threads()
         if is_factored(self, settings, data.targets):
@@ -250,11 +271,16 @@ class Boosting(TreeModel):
                 )
             return FactoredBooster(data, settings, entropy, n_threads, self.n_estimators, units)
         if self.estimator is None:
-            return Booster(data, settings, entropy, n_threads, units)
+            return Booster(data, settings, entropy, n_threads, units, shard)
         return ModelBooster(data, settings, entropy, n_threads, self.estimator, units)
 
     def _validation(
-        self, reader: RawReader, units: Units, held_out: HeldOut, training: Targets
+        self,
+        reader: RawReader,
+        units: Units,
+        held_out: HeldOut,
+        training: Targets,
+        shard: Shard | None,
     ) -> Validation:
         by_output = 1 < training.schema.n_outputs <= _MOST_CURVES
         score = output_scores = None
@@ -267,8 +293,16 @@ class Boosting(TreeModel):
             reader.loss.check_targets(rows)
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from error
+        if shard is not None:
+            shard = Shard(np.arange(rows.n_rows), shard.reduce)
         return Validation(
-            held_out.encoded, rows, reader.loss, score, output_scores, by_output=by_output
+            held_out.encoded,
+            rows,
+            reader.loss,
+            score,
+            output_scores,
+            by_output=by_output,
+            shard=shard,
         )
 
     def _run(self, loop: BoostingLoop, n_rounds: int, old: FittedBoosting | None) -> list[Any]:
@@ -441,14 +475,3 @@ class Boosting(TreeModel):
         """
         check_is_fitted(self)
         return self._fitted.output_map()
-
-
-def _sampled_moves(
-    model: BoostedTrees | BoostedModels, data: TrainingData, n_threads: int
-) -> NDArray[np.float32]:
-    """Sample what is added to every channel on some training rows."""
-    rows = data.weighted_rows
-    rows = rows[:: -(-rows.size // _MAP_ROWS)]
-    raw = model.predict(data.encoded[rows], n_threads)
-    moves = np.nan_to_num(raw - model.baseline.astype(np.float32))
-    return np.ascontiguousarray(moves.T)

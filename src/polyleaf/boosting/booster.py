@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,10 +31,11 @@ from polyleaf.data.coded_rows import by_blocks
 from polyleaf.data.dense_binning import MANY_ROWS
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
+from polyleaf.projections._view import channel_ranges
 from polyleaf.trees.channels import Channels, Scaling
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
 from polyleaf.trees.moments import Moments
-from polyleaf.trees.shards import Shard, draw_share
+from polyleaf.trees.shards import Shard, draw_share, exact_sums
 from polyleaf.trees.structure import TreeStructure, apply_trees, join_structures
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class BoostingSettings:
     can_part: bool
 
 
-def _sums_in_fixed_point(data: TrainingData, settings: TreeSettings, shard: Shard) -> bool:
+def sums_in_fixed_point(data: TrainingData, settings: TreeSettings, shard: Shard) -> bool:
     """Tell whether sums are in fixed point: if asked for, on many rows, or on several workers."""
     if settings.sums != "auto":
         return settings.sums == "fixed" or shard.reduce is not None
@@ -196,7 +197,7 @@ class Booster:
         shard: Shard | None = None,
     ) -> None:
         self.shard = Shard(np.arange(data.n_rows)) if shard is None else shard
-        self.is_fixed = _sums_in_fixed_point(data, settings.tree, self.shard)
+        self.is_fixed = sums_in_fixed_point(data, settings.tree, self.shard)
         self.data, self.settings, self.n_threads, self.units = data, settings, n_threads, units
         self.entropy = [int(number) for number in entropy]
         self.feedback: list[Feedback] = []
@@ -234,6 +235,10 @@ class Booster:
             self._exact,
         )
         context = self.context
+        if self.shard.reduce is not None:  # a channel may vary on another worker
+            low, high = channel_ranges(context.values, context.observed, context.weights)
+            ends = self.shard.max(np.array([-low, high], np.float64))
+            vars(context)["varying_channels"] = -ends[0] < ends[1]
         _ = context.varying_channels  # those of y, however well a model fits them
         #: How many trees one estimator has: one, or one per output.
         self.n_trees_per_stage = (
@@ -272,6 +277,7 @@ class Booster:
             observed=None if weights is None or weights.ndim == 1 else weights > 0,
             weights=given,
             feedback=self.feedback,
+            sums=partial(exact_sums, shard=self.shard) if self.is_fixed else None,
         )
 
     def _rng(self, stream: int) -> np.random.Generator:
@@ -307,13 +313,14 @@ class Booster:
         move, channel = self._move(view, channels, structure, leaves, everywhere)
         if watched is not None:
             move.add_to(watched, self._watched_raw, channel, self.n_threads)
-        self.spent += grown.work / view.n_channels * view.n_lanes
+        work = self.shard.count(int(grown.work))
+        self.spent += work / view.n_channels * view.n_lanes
         if self._wants_feedback:
             decrease = before - self.state.value()
-            feedback = Feedback(view.choice, decrease, grown.work, view.n_channels)
+            feedback = Feedback(view.choice, decrease, work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        samples = np.diff(grown.leaf_offsets).astype(np.int32)
+        samples = self.shard.sum(np.diff(grown.leaf_offsets)).astype(np.int32)
         return GrownRound(structure, move, channel, gains, samples)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:

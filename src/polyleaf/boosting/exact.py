@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.losses import Loss, LossTargets
-from polyleaf.trees.moments import row_blocks
-from polyleaf.trees.shards import AllReduce, ExactUnit, Shard
+from polyleaf.trees.shards import AllReduce, ExactUnit, Shard, exact_sums
+
+#: Groups of rows whose losses tell how sure a loss is.
+_MOST_GROUPS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,29 +56,67 @@ class ShardTargets(LossTargets):
         """Sum of the weights of every channel, of shape (n_channels,)."""
         if self.weights is None:
             return np.full(self.n_channels, float(self.n_rows))
-        sums = exact_sums(self.weights.reshape(self.weights.shape[0], -1), self.shard)
+        by_entry = self.weights if self.weights.ndim == 2 else self.weights[:, None]
+        sums = exact_sums(by_entry, self.shard)
         return np.broadcast_to(sums, (self.n_channels,)).copy()
 
 
-def exact_sums(entries: NDArray[Any], shard: Shard) -> NDArray[np.float64]:
-    """Sum the rows of all workers, of shape (n_columns,).
+def exact_output_values(
+    loss: Loss, targets: LossTargets, raw: NDArray[Any], shard: Shard
+) -> NDArray[np.float64] | None:
+    """Sum the weighted loss over the rows of all workers, for every output.
+
+    None if the loss has no value for an output alone.
 
     Parameters
     ----------
-    entries : ndarray of shape (n_rows, n_columns)
+    loss : Loss
+    targets : LossTargets
+    raw : ndarray of shape (n_rows, n_channels)
     shard : Shard
     """
-    n_rows, n_columns = entries.shape
-    largest, sums = np.zeros((2, n_columns))
-    for rows in row_blocks(n_rows, n_columns):
-        np.maximum(largest, np.abs(entries[rows]).max(axis=0), out=largest)
-    n_all = shard.count(n_rows)
-    magic = np.array([ExactUnit.of(float(size), n_all).magic for size in shard.max(largest)])
-    for rows in row_blocks(n_rows, n_columns):
-        rounded = entries[rows] + magic
-        rounded -= magic
-        sums += rounded.sum(axis=0)
-    return shard.sum(sums)
+    if loss.is_joint_over_outputs:
+        return None
+    entries = np.empty((targets.n_rows, targets.n_channels))
+    for rows, part in targets.blocks():
+        entries[rows] = part.weighted(loss.losses(part, raw[rows]))
+    sums = exact_sums(entries, shard)
+    return np.asarray(np.add.reduceat(sums, targets.channel_offsets[:-1]))
+
+
+def weighted_row_losses(
+    loss: Loss, targets: LossTargets, raw: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Give what every row adds to the loss, of shape (n_rows,)."""
+    by_row = np.zeros(targets.n_rows)
+    for rows, part in targets.blocks():
+        by_row[rows] = loss.row_losses(part, raw[rows])
+        if part.weights is not None and part.weights.ndim == 1:
+            by_row[rows] *= part.weights
+    return by_row
+
+
+def group_losses(
+    loss: Loss, targets: LossTargets, raw: NDArray[np.float32], shard: Shard | None
+) -> NDArray[np.float64]:
+    """Sum the loss over each of some groups of rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    targets : LossTargets
+    raw : ndarray of shape (n_rows, n_channels)
+    shard : Shard or None
+        If sums must not depend on how rows are divided: groups go by the numbers of rows then.
+    """
+    if shard is not None:
+        by_group = np.zeros((targets.n_rows, _MOST_GROUPS))
+        at = np.arange(targets.n_rows), shard.numbers % _MOST_GROUPS
+        by_group[at] = weighted_row_losses(loss, targets, raw)
+        return exact_sums(by_group, shard)
+    n_groups = min(_MOST_GROUPS, targets.n_rows)
+    groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
+    return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])
 
 
 class ExactSums:
@@ -131,10 +171,6 @@ class ExactSums:
         return ExactUnit.of(largest, self.n_rows).magic
 
     def loss_value(self, loss: Loss, targets: LossTargets, raw: NDArray[np.float32]) -> float:
-        """Sum the loss of all rows; exact if it is a sum over entries."""
-        if not loss.decomposable:
-            return float(self.shard.sum(np.array([loss.value(targets, raw)]))[0])
-        by_row = np.zeros((targets.n_rows, 1))
-        for rows, part in targets.blocks():
-            by_row[rows, 0] = part.weighted(loss.losses(part, raw[rows])).sum(axis=1)
-        return float(exact_sums(by_row, self.shard)[0])
+        """Sum the loss of all rows."""
+        by_row = weighted_row_losses(loss, targets, raw)
+        return float(exact_sums(by_row[:, None], self.shard)[0])

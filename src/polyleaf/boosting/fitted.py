@@ -17,8 +17,12 @@ from polyleaf.losses import Loss, LossPerOutput
 
 if TYPE_CHECKING:
     from polyleaf.boosting.weak_models import BoostedModels
-    from polyleaf.data import FeatureSchema, TargetSchema
+    from polyleaf.data import FeatureSchema, TargetSchema, TrainingData
     from polyleaf.projections import Projection
+    from polyleaf.trees.shards import Shard
+
+#: Rows, at most, on which what a model adds to outputs is kept for `output_map_`.
+_MAP_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,3 +274,53 @@ def output_cosines(vectors: NDArray[Any], offsets: NDArray[Any]) -> NDArray[np.f
     cosines = np.clip(cosines, -1.0, 1.0)
     np.fill_diagonal(cosines, 1.0)
     return cosines
+
+
+def sampled_moves(
+    model: BoostedTrees | BoostedModels, data: TrainingData, n_threads: int, shard: Shard | None
+) -> NDArray[np.float32]:
+    """Sample what is added to every channel on some training rows.
+
+    Parameters
+    ----------
+    model : BoostedTrees or BoostedModels
+    data : TrainingData
+    n_threads : int
+    shard : Shard or None
+        If sums do not depend on how rows are divided: rows are then chosen by their numbers.
+    """
+    rows = data.weighted_rows
+    if shard is not None:
+        return _divided_moves(model, data, n_threads, shard)
+    rows = rows[:: -(-rows.size // _MAP_ROWS)]
+    return _moves_of(model, data, rows, n_threads)
+
+
+def _moves_of(
+    model: BoostedTrees | BoostedModels,
+    data: TrainingData,
+    rows: NDArray[np.int32],
+    n_threads: int,
+) -> NDArray[np.float32]:
+    raw = model.predict(data.encoded[rows], n_threads)
+    moves = np.nan_to_num(raw - model.baseline.astype(np.float32))
+    return np.ascontiguousarray(moves.T)
+
+
+def _divided_moves(
+    model: BoostedTrees | BoostedModels, data: TrainingData, n_threads: int, shard: Shard
+) -> NDArray[np.float32]:
+    """Sample rows by their numbers; each is filled in by the worker that holds it."""
+    rows = data.weighted_rows
+    numbers = shard.numbers[rows]
+    last = shard.max(np.array([numbers.max(initial=0)], np.int64))[0]
+    step = int(last) // _MAP_ROWS + 1
+    own = rows[numbers % step == 0]
+    places = shard.numbers[own] // step
+    moves = np.zeros((model.n_channels, int(last) // step + 1))
+    is_there = np.zeros(moves.shape[1])
+    if own.size:
+        moves[:, places] = _moves_of(model, data, own, n_threads)
+        is_there[places] = 1.0
+    counted = shard.sum(is_there) > 0
+    return np.ascontiguousarray(shard.sum(moves)[:, counted].astype(np.float32))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from polyleaf.boosting.booster import BoostingSettings
     from polyleaf.data import Targets, TargetSchema, TrainingData
     from polyleaf.projections import View
+    from polyleaf.trees.shards import Shard
     from polyleaf.trees.structure import TreeStructure
 
 #: Outputs in float32 beyond this would make gradients that cannot be squared.
@@ -337,7 +338,13 @@ class Units:
 
     @classmethod
     def of(
-        cls, data: TrainingData, moments: Moments, loss: Loss, repeats: int, normalize: bool
+        cls,
+        data: TrainingData,
+        moments: Moments,
+        loss: Loss,
+        repeats: int,
+        normalize: bool,
+        shard: Shard | None = None,
     ) -> Units:
         """Choose the units: mean 0 and standard deviation 1 if wanted and possible."""
         n_channels = moments.mean.size
@@ -357,7 +364,7 @@ class Units:
             np.repeat(shift, repeats),
             np.repeat(scale, repeats),
             repeats,
-            np.repeat(_is_observed(data, n_channels), repeats),
+            np.repeat(_is_observed(data, n_channels, shard), repeats),
         )
 
     def loss_targets(self, targets: Targets) -> LossTargets:
@@ -394,15 +401,17 @@ class Units:
         return scaled
 
 
-def _is_observed(data: TrainingData, n_channels: int) -> NDArray[np.bool_]:
+def _is_observed(data: TrainingData, n_channels: int, shard: Shard | None) -> NDArray[np.bool_]:
     """Whether any row tells something about a channel, of shape (n_channels,)."""
     observed, weights = data.targets.observed, data.targets.weights
     if weights is None or weights.ndim == 1:
         if observed is None:
             return np.ones(n_channels, np.bool_)
-        return np.asarray(observed[data.weighted_rows].any(axis=0))
-    counts = weights > 0
-    return np.asarray((counts if observed is None else counts & observed).any(axis=0))
+        found = np.asarray(observed[data.weighted_rows].any(axis=0))
+    else:
+        counts = weights > 0
+        found = np.asarray((counts if observed is None else counts & observed).any(axis=0))
+    return found if shard is None else shard.max(found.astype(np.int64)) > 0
 
 
 def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
@@ -416,7 +425,7 @@ def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
 
 def check_size(targets: LossTargets) -> None:
     """Raise a ValueError if targets are far from what these units were made for."""
-    largest = float(np.abs(targets.values).max())
+    largest = float(np.abs(targets.values).max(initial=0.0))
     if largest > _LARGEST_COUNT:
         raise ValueError(
             f"y lies {largest:g} standard deviations from what the model was first fitted to, "
@@ -437,7 +446,7 @@ def _check_counts(targets: Targets, channels: NDArray[np.bool_]) -> None:
     values = targets.values
     if isinstance(values, np.ndarray) and not channels.all():
         values = values[:, channels]
-    largest = float(np.abs(np.asarray(values)).max())
+    largest = float(np.abs(np.asarray(values)).max(initial=0.0))
     if largest > _LARGEST_COUNT:
         raise ValueError(
             f"Targets of this loss must lie between -{_LARGEST_COUNT:g} and {_LARGEST_COUNT:g}, "

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
+from polyleaf.boosting.exact import group_losses
 from polyleaf.boosting.leaves import Units
-from polyleaf.boosting.validation import Validation, joined_rows
-from polyleaf.losses import Loss, LossTargets
+from polyleaf.boosting.validation import Validation, joined_rows, taken
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
 from polyleaf.trees.moments import channel_moments
+from polyleaf.trees.shards import Shard, draw_share
 
 if TYPE_CHECKING:
     from polyleaf.boosting.model import BoostedTrees
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 #: A stream of chance for the rows of the race.
 _RACE_STREAM = 2**32 + 2
 #: Rows that take part; a quarter of them judges, in groups whose losses tell how sure they are.
-_MOST_ROWS, _LEAST_ROWS = 4000, 40
-_JUDGES, _MOST_GROUPS = 4, 32
+_MOST_ROWS, _LEAST_ROWS, _JUDGES = 4000, 40, 4
 #: Rounds of a view, and of one output at a time, which learns faster and costs more.
 _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
@@ -322,6 +322,7 @@ def choose_projection(
     n_threads: int,
     n_estimators: int,
     tries_depth: bool = False,
+    shard: Shard | None = None,
 ) -> ChosenView:
     """Find the view whose model predicts rows that were set aside best.
 
@@ -338,6 +339,8 @@ def choose_projection(
     n_threads, n_estimators : int
     tries_depth : bool
         Whether the best view may have smaller trees, too, where that is clearly better.
+    shard : Shard, optional
+        If rows are drawn by their numbers, and sums do not depend on how they are divided.
 
     Returns
     -------
@@ -345,24 +348,39 @@ def choose_projection(
     """
     schema, rows = data.targets.schema, data.weighted_rows
     is_one_channel = schema.channel_offsets[-1] == 1
-    tries_depth = tries_depth and _LEAST_ROWS <= rows.size <= _MOST_ROWS
+    n_rows = rows.size if shard is None else shard.count(rows.size)
+    tries_depth = tries_depth and _LEAST_ROWS <= n_rows <= _MOST_ROWS
     if is_one_channel and not tries_depth:
         return ChosenView(None)
-    if rows.size < _LEAST_ROWS:
+    if n_rows < _LEAST_ROWS:
         return ChosenView(Adaptive())
-    order = np.random.default_rng([*entropy, _RACE_STREAM]).permutation(rows.size)[:_MOST_ROWS]
-    n_judges = order.size // _JUDGES
-    judging, taking = np.sort(rows[order[:n_judges]]), np.sort(rows[order[n_judges:]])
-    judges, part = data.targets.at(judging), data.take(taking)
-    moments = channel_moments(part.targets)
+    judging, taking = _race_rows(rows, n_rows, entropy, shard)
+    judges, n_raced = data.targets.at(judging), judging.size + taking.size
+    if shard is None:
+        part, part_shard = data.take(taking), None
+    else:
+        part, part_shard = taken(data, taking, shard)
+        n_raced = shard.count(n_raced)
+    moments = channel_moments(part.targets, part_shard)
     views: list[Projection | None] = [Gaussian(n_components=1), Adaptive(), None]
     if is_one_channel:
         views = [None]
     if 1 < schema.n_outputs <= _MOST_SINGLE_OUTPUTS and not settings.is_joint:
         views.append(RoundRobin())
     is_normalized = settings.tree.normalize_outputs
-    units = Units.of(part, moments, settings.loss, settings.n_values, is_normalized)
-    race = _Race(part, units, data.encoded[judging], judges, settings, entropy, n_threads)
+    units = Units.of(part, moments, settings.loss, settings.n_values, is_normalized, part_shard)
+    judge_shard = None if shard is None else shard.at(judging)
+    race = _Race(
+        part,
+        units,
+        data.encoded[judging],
+        judges,
+        settings,
+        entropy,
+        n_threads,
+        part_shard,
+        judge_shard,
+    )
     leader: Any = None
     for view in views:
         result = race.run(view, leader, n_estimators)
@@ -375,8 +393,23 @@ def choose_projection(
     most_rounds = None
     has_numbers = schema.kind in ("regression", "mixed")
     if leader.best_at is not None and has_numbers and not is_one_channel:
-        most_rounds = math.ceil(_MORE_ROUNDS * leader.best_at * rows.size / order.size)
+        most_rounds = math.ceil(_MORE_ROUNDS * leader.best_at * n_rows / n_raced)
     return ChosenView(leader.projection, most_rounds, leader.max_depth)
+
+
+def _race_rows(
+    rows: NDArray[np.int32], n_rows: int, entropy: Sequence[int], shard: Shard | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Draw the rows that judge, and those that are trained on; ascending."""
+    rng = np.random.default_rng([*entropy, _RACE_STREAM])
+    if shard is None:
+        order = rng.permutation(n_rows)[:_MOST_ROWS]
+        n_judges = order.size // _JUDGES
+        return np.sort(rows[order[:n_judges]]), np.sort(rows[order[n_judges:]])
+    seeds = rng.integers(2**63, size=2).tolist()
+    rows = rows[draw_share(seeds[0], shard.numbers[rows], _MOST_ROWS / n_rows)]
+    judge = draw_share(seeds[1], shard.numbers[rows], 1.0 / _JUDGES)
+    return rows[judge], rows[~judge]
 
 
 class _Race:
@@ -393,6 +426,8 @@ class _Race:
     settings : BoostingSettings
     entropy : sequence of int
     n_threads : int
+    shard, judge_shard : Shard or None
+        Of the rows to train on, and of those that judge.
     """
 
     def __init__(
@@ -404,9 +439,12 @@ class _Race:
         settings: BoostingSettings,
         entropy: Sequence[int],
         n_threads: int,
+        shard: Shard | None = None,
+        judge_shard: Shard | None = None,
     ) -> None:
         self._part, self._units, self._settings = part, units, settings
         self._entropy, self._n_threads = entropy, n_threads
+        self._shard, self._judge_shard = shard, judge_shard
         self._judging, self._judges = judging, units.loss_targets(judges)
 
     def run(
@@ -421,11 +459,15 @@ class _Race:
         if max_depth is not None:
             tree = replace(tree, max_depth=max_depth)
         settings = replace(self._settings, tree=tree)
-        booster = Booster(self._part, settings, self._entropy, self._n_threads, self._units)
+        booster = Booster(
+            self._part, settings, self._entropy, self._n_threads, self._units, self._shard
+        )
         targets = self._judges
         best = np.zeros(targets.values.shape, np.float32)
         watch = partial(np.copyto, best)
-        validation = Validation(self._judging, targets, self._settings.loss, watch=watch)
+        validation = Validation(
+            self._judging, targets, self._settings.loss, shard=self._judge_shard, watch=watch
+        )
         least = np.inf
 
         def is_given_up(progress: BoostingProgress) -> bool:
@@ -444,17 +486,8 @@ class _Race:
         return _Result(
             projection,
             loss=losses[best_at - 1],
-            group_losses=_group_losses(self._settings.loss, targets, best),
+            group_losses=group_losses(self._settings.loss, targets, best, self._judge_shard),
             best_at=best_at if len(losses) < most_rounds else None,
             work=booster.spent,
             max_depth=max_depth,
         )
-
-
-def _group_losses(
-    loss: Loss, targets: LossTargets, raw: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """Sum the loss over each group of rows."""
-    n_groups = min(_MOST_GROUPS, targets.n_rows)
-    groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
-    return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])

@@ -382,7 +382,11 @@ class LogisticState(BoostingState):
         part = super().columns(channels)
         assert isinstance(part, LogisticState)
         part._all, part._largest = self._all, self._largest
-        part._value = self.loss.value(part.targets.at(self._all.rows), part.raw[self._all.rows])
+        if self.exact is not None:
+            part._value = self.exact.loss_value(self.loss, part.targets, part.raw)
+        else:
+            rows = self._all.rows
+            part._value = self.loss.value(part.targets.at(rows), part.raw[rows])
         part._start_value = part._value
         return part
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, log_loss, make_scorer
 
+from polyleaf.boosting.exact import ShardTargets, exact_output_values, weighted_row_losses
 from polyleaf.data import (
     BinnedData,
     Targets,
@@ -29,6 +30,7 @@ from polyleaf.data import (
 from polyleaf.estimator.mixed_scores import score_of_targets
 from polyleaf.losses import Loss, LossPerOutput, LossTargets
 from polyleaf.metrics import METRICS, Metric
+from polyleaf.trees.shards import Shard, draw_share, exact_sums
 
 if TYPE_CHECKING:
     from polyleaf.boosting.fitted import RawReader
@@ -54,6 +56,8 @@ class Validation:
         The same for every output, of shape (n_outputs,).
     by_output : bool
         Whether to measure the loss of every output, too.
+    shard : Shard or None
+        If sums must not depend on how rows are divided between workers.
     watch : callable or None
         Told the raw predictions of every round that is the best so far; they change after that.
 
@@ -69,18 +73,22 @@ class Validation:
     score: Callable[[NDArray[np.float32]], float] | None = None
     output_scores: Callable[[NDArray[np.float32]], NDArray[np.float64]] | None = None
     by_output: bool = False
+    shard: Shard | None = None
     watch: Callable[[NDArray[np.float32]], None] | None = None
     _total: float = field(init=False)
     _totals: NDArray[np.float64] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        total = self.loss.total_weight(self.targets)
+        targets = self.targets
+        if self.shard is not None:
+            targets = ShardTargets.around(targets, self.shard)
+        total = self.loss.total_weight(targets)
         if not total > 0:
             raise ValueError(
                 "At least one validation row must have both a positive weight and an observed "
                 "output; got none. Check the y and the weights of eval_set."
             )
-        totals = _output_weights(self.loss, self.targets) if self.by_output else None
+        totals = _output_weights(self.loss, targets, self.shard) if self.by_output else None
         object.__setattr__(self, "_total", total)
         object.__setattr__(self, "_totals", totals)
 
@@ -88,9 +96,9 @@ class Validation:
         """Give the mean "loss", the "score" if there is one, and both "_per_output"."""
         found: dict[str, Any] = {}
         totals = self._totals
-        sums = None if totals is None else self.loss.output_values(self.targets, raw)
+        sums = None if totals is None else self._output_values(raw)
         if sums is None or totals is None:
-            found["loss"] = self.loss.value(self.targets, raw) / self._total
+            found["loss"] = self._value(raw) / self._total
         else:
             unknown = np.full(sums.shape, np.nan)
             found["loss"] = float(sums.sum()) / self._total
@@ -101,8 +109,19 @@ class Validation:
             found["score_per_output"] = self.output_scores(raw)
         return found
 
+    def _output_values(self, raw: NDArray[np.float32]) -> NDArray[np.float64] | None:
+        if self.shard is None:
+            return self.loss.output_values(self.targets, raw)
+        return exact_output_values(self.loss, self.targets, raw, self.shard)
 
-def _output_weights(loss: Loss, targets: LossTargets) -> NDArray[np.float64]:
+    def _value(self, raw: NDArray[np.float32]) -> float:
+        if self.shard is None:
+            return self.loss.value(self.targets, raw)
+        by_row = weighted_row_losses(self.loss, self.targets, raw)
+        return float(exact_sums(by_row[:, None], self.shard)[0])
+
+
+def _output_weights(loss: Loss, targets: LossTargets, shard: Shard | None) -> NDArray[np.float64]:
     """Sum the weights of what the loss adds up for every output, of shape (n_outputs,)."""
     weights, totals = targets.weights, []
     for j, (start, stop) in enumerate(pairwise(targets.channel_offsets)):
@@ -113,6 +132,8 @@ def _output_weights(loss: Loss, targets: LossTargets) -> NDArray[np.float64]:
             weights[:, start:stop] if weights is not None and by_entry else weights,
             np.array([0, stop - start], np.int32),
         )
+        if shard is not None:
+            part = ShardTargets.around(part, shard)
         totals.append(own.total_weight(part))
     return np.array(totals)
 
@@ -145,8 +166,8 @@ class HeldOut:
 
 
 def set_aside(
-    data: TrainingData, fraction: float, entropy: Sequence[int]
-) -> tuple[TrainingData, HeldOut]:
+    data: TrainingData, fraction: float, entropy: Sequence[int], shard: Shard | None = None
+) -> tuple[TrainingData, Shard | None, HeldOut]:
     """Draw the rows to train on and those to validate on.
 
     A row without weight or observed output validates nothing: it stays with the others.
@@ -158,29 +179,70 @@ def set_aside(
         Share of the rows that count.
     entropy : sequence of int
         The seed.
+    shard : Shard, optional
+        If sums are in fixed point: each row is then drawn by its number, whoever holds the others.
+
+    Returns
+    -------
+    data : TrainingData
+        The rows to train on.
+    shard : Shard or None
+        Theirs.
+    held_out : HeldOut
     """
     targets, weights, given = data.targets, data.targets.weights, data.sample_weight
     counts = np.ones((data.n_rows, 1), np.bool_) if targets.observed is None else targets.observed
     if weights is not None:
         counts = counts & (weights > 0 if weights.ndim == 2 else weights[:, None] > 0)
     rows = np.flatnonzero(counts.any(axis=1))
-    n_aside = int(np.ceil(fraction * rows.size))
-    if n_aside >= rows.size:
+    rng = np.random.default_rng([*entropy, _SPLIT_STREAM])
+    n_rows, n_aside = rows.size, int(np.ceil(fraction * rows.size))
+    if shard is not None:
+        drawn = draw_share(int(rng.integers(2**63)), shard.numbers[rows], fraction)
+        n_rows, n_aside = shard.count(n_rows), shard.count(int(drawn.sum()))
+    if not 0 < n_aside < n_rows:
         raise ValueError(
-            f"early_stopping=True sets {n_aside} of {rows.size} rows with a weight and an "
-            "observed output aside, which leaves none to train on. Give more rows, an eval_set, "
-            "or early_stopping=False."
+            f"early_stopping=True sets {n_aside} of {n_rows} rows with a weight and an "
+            "observed output aside, which leaves none to train or to validate on. Give more rows, "
+            "an eval_set, or early_stopping=False."
         )
-    order = np.random.default_rng([*entropy, _SPLIT_STREAM]).permutation(rows.size)
     is_aside = np.zeros(data.n_rows, np.bool_)
-    is_aside[rows[order[:n_aside]]] = True
+    if shard is not None:
+        is_aside[rows[drawn]] = True
+    else:
+        is_aside[rows[rng.permutation(n_rows)[:n_aside]]] = True
     kept, aside = np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
     held_out = HeldOut(
         data.encoded[aside],
         targets.at(aside).weighted(None if weights is None else weights[aside]),
         None if given is None else given[aside],
     )
-    return data.take(kept), held_out
+    if shard is None:
+        return data.take(kept), None, held_out
+    held_targets = with_unit(held_out.targets, shard)
+    return *taken(data, kept, shard), replace(held_out, targets=held_targets)
+
+
+def taken(data: TrainingData, rows: NDArray[Any], shard: Shard) -> tuple[TrainingData, Shard]:
+    """Take some rows of this worker; weights are in one unit on all workers.
+
+    Parameters
+    ----------
+    data : TrainingData
+    rows : ndarray of int
+    shard : Shard
+        Of all rows of `data`.
+    """
+    part = data.take(rows)
+    return replace(part, targets=with_unit(part.targets, shard)), shard.at(rows)
+
+
+def with_unit(targets: Targets, shard: Shard) -> Targets:
+    """Give weights the unit of all workers."""
+    if targets.weights is None:
+        return targets
+    counts = bool(targets.weights.max(initial=0.0) > 0)
+    return replace(targets, weight_unit=shard.unit(targets.weight_unit, counts))
 
 
 def read_eval_sets(estimator: Any, data: TrainingData, eval_set: Any) -> list[HeldOut]:

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.data.categories import encode_column, find_categories, find_levels
+from polyleaf.data.categories import (
+    categories_from_json,
+    categories_to_json,
+    encode_column,
+    find_categories,
+    find_levels,
+)
 from polyleaf.data.columns import (
     NUMBER_KINDS,
     Column,
@@ -114,6 +120,44 @@ class _MergedColumn:
             self.time = column.time
             self.saw(column.kind)
 
+    def to_json(self) -> dict[str, Any]:
+        """Describe the column by JSON types, for `join`."""
+        return {
+            "kind": self.kind,
+            "is_text": self.is_text,
+            "is_nominal": self.is_nominal,
+            "declared": None if self.declared is None else [_plain(v) for v in self.declared],
+            "levels": None if self.levels is None else categories_to_json(self.levels),
+            "time": self.time,
+            "codes": [_plain(value) for value in self.codes],
+        }
+
+    def join(self, other: dict[str, Any]) -> None:
+        """Take over what later rows say, as `to_json` described it."""
+        if other["is_nominal"] is None:
+            return
+        stored = other["levels"]
+        levels = None if stored is None else categories_from_json(stored, self.where)
+        if self.is_nominal is None:
+            self.is_text, self.is_nominal = other["is_text"], other["is_nominal"]
+            self.levels, self.time = levels, other["time"]
+        if other["is_text"] != self.is_text:
+            raise self._changes("strings" if other["is_text"] else "numbers")
+        if (levels is None) != (self.levels is None):
+            raise self._changes("ordered" if levels is not None else "unordered values")
+        if levels is not None and self.levels is not None and list(levels) != list(self.levels):
+            raise self._changes(f"other ordered levels: {list(levels)!r:.80}")
+        if other["is_nominal"] != self.is_nominal:
+            raise self._changes("categories" if other["is_nominal"] else "numbers that are none")
+        if other["time"] != self.time:
+            raise self._changes(f"{other['time'] or 'plain'} numbers")
+        if other["declared"] is not None:
+            self.declared = list(dict.fromkeys([*(self.declared or []), *other["declared"]]))
+        if other["kind"] is not None:
+            self.saw(other["kind"])
+        for value in other["codes"]:
+            self.codes.setdefault(value, len(self.codes))
+
     def saw(self, kind: NumberKind) -> None:
         """Remember that there were numbers of a kind."""
         self.kind = kind if self.kind is None else max(kind, self.kind, key=_KINDS.index)
@@ -138,6 +182,10 @@ class _MergedColumn:
             column = NumericColumn(numbers, self.kind or "float", True, declared)
         found = find_categories(column, self.where)
         return found, encode_column(column, found, self.where)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class SchemaBuilder:
@@ -216,6 +264,39 @@ class SchemaBuilder:
                 f"Every batch of X must have {len(self._columns)} columns, as the first one has; "
                 f"got one of {n_features}."
             )
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe what was read by JSON types, for `join`."""
+        return {
+            "names": None if self._names is None else list(self._names),
+            "chosen": [merged.is_chosen for merged in self._columns],
+            "columns": [merged.to_json() for merged in self._columns],
+        }
+
+    def join(self, other: dict[str, Any]) -> None:
+        """Take over what another builder has read of later rows, as `to_json` described it.
+
+        Parameters
+        ----------
+        other : dict
+        """
+        names = None if other["names"] is None else tuple(other["names"])
+        if not self._columns:
+            self._names = names
+            self._columns = [
+                _MergedColumn(describe_column(name, j, "X"), is_chosen)
+                for j, (name, is_chosen) in enumerate(
+                    zip(names or [None] * len(other["chosen"]), other["chosen"])
+                )
+            ]
+        check_names(self._names, names, self._estimator_name)
+        if len(other["columns"]) != len(self._columns):
+            raise ValueError(
+                f"All parts of X must have {len(self._columns)} columns, as the first one has; "
+                f"got one of {len(other['columns'])}."
+            )
+        for merged, described in zip(self._columns, other["columns"]):
+            merged.join(described)
 
     def finish(self) -> tuple[FeatureSchema, dict[int, NDArray[np.float64]]]:
         """Give the schema, and for every categorical feature the codes of its appearances."""

@@ -107,6 +107,54 @@ def bin_dense(
         _cut_numeric(encoded, numeric, max_bins, n_threads),
         _cut_categorical(encoded, np.flatnonzero(categories != NUMERIC), categories),
     )
+    plan = plan_dense(n_rows, categories, pairs, cuts, max_bins)
+    return code_dense(encoded, plan, max_bins, n_threads)
+
+
+@dataclass(frozen=True)
+class DensePlan:
+    """The bins of all features, and which of them are stored as lists.
+
+    Attributes
+    ----------
+    categories : ndarray of shape (n_features,)
+        Number of categories, NUMERIC for numeric features.
+    bins : Bins
+    pairs : Pairs
+    is_sparse : ndarray of shape (n_features,), bool
+    default : ndarray of shape (n_features,), uint32
+        The commonest code.
+    """
+
+    categories: NDArray[Any]
+    bins: Bins
+    pairs: Pairs
+    is_sparse: NDArray[np.bool_]
+    default: NDArray[np.uint32]
+
+
+def plan_dense(
+    n_rows: int,
+    categories: NDArray[Any],
+    pairs: Pairs,
+    cuts: Sequence[Cuts],
+    max_bins: int | None,
+) -> DensePlan:
+    """Decide how features are stored, by what is known of all their rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of all rows that are binned alike, whoever holds them.
+    categories : ndarray of shape (n_features,)
+    pairs : Pairs
+    cuts : sequence of Cuts
+        Of all other features.
+    max_bins : int or None
+    """
+    n_features = categories.size
+    is_pair = np.zeros(n_features, dtype=np.bool_)
+    is_pair[pairs.features] = True
     bins = join_bins(n_features, pairs, cuts)
     is_sparse = np.zeros(n_features, dtype=np.bool_)
     is_sparse[pairs.features] = pairs.is_sparse
@@ -117,16 +165,33 @@ def bin_dense(
     else:
         is_sparse = settle_lists(is_sparse, is_pair, n_rows, categories, max_bins)
     pairs = replace(pairs, is_sparse=is_sparse[pairs.features])
-    dense = np.flatnonzero(~is_sparse).astype(np.int32)
-    tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
-    if dense.size:
-        _core.encode_columns(encoded, dense, bins.offsets, bins.high, tiles, n_threads)
     default = np.zeros(n_features, dtype=np.uint32)
     default[pairs.features] = pairs.default
     for cut in cuts:
         default[cut.features] = cut.commonest
-    listed = _list_codes(encoded, is_sparse, default, pairs, bins)
-    return assemble(n_rows, categories, bins, dense, tiles, listed)
+    return DensePlan(categories, bins, pairs, is_sparse, default)
+
+
+def code_dense(
+    encoded: NDArray[Any], plan: DensePlan, max_bins: int | None, n_threads: int
+) -> BinnedFeatures:
+    """Give rows by the codes of their bins.
+
+    Parameters
+    ----------
+    encoded : ndarray of shape (n_rows, n_features), float32 or float64, C-contiguous
+        All rows that the plan was made for; or some, if its pairs count those alone.
+    plan : DensePlan
+    max_bins : int or None
+    n_threads : int
+    """
+    n_rows, bins, is_sparse = len(encoded), plan.bins, plan.is_sparse
+    dense = np.flatnonzero(~is_sparse).astype(np.int32)
+    tiles = np.zeros((-(-dense.size // TILE), n_rows, TILE), dtype=dense_dtype(max_bins))
+    if dense.size and n_rows:
+        _core.encode_columns(encoded, dense, bins.offsets, bins.high, tiles, n_threads)
+    listed = _list_codes(encoded, is_sparse, plan.default, plan.pairs, bins)
+    return assemble(n_rows, plan.categories, bins, dense, tiles, listed)
 
 
 def _cut_numeric(

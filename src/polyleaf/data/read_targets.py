@@ -340,9 +340,13 @@ def infinite() -> ValueError:
     )
 
 
-def nothing_observed() -> ValueError:
+class NothingObservedError(ValueError):
+    """A Y, or a part of it, has no observed value."""
+
+
+def nothing_observed() -> NothingObservedError:
     """Make the error of a Y without an observed value."""
-    return ValueError(
+    return NothingObservedError(
         "Input y contains NaN only: not a single entry was observed, so there is nothing to "
         "learn. Pass a y with at least one observed value."
     )

@@ -348,7 +348,7 @@ class Targets:
 
 def unit_of(weights: NDArray[np.float64] | None) -> float:
     """Give a power of two near the largest weight."""
-    if weights is None or not weights.max() > 0:
+    if weights is None or not weights.max(initial=0.0) > 0:
         return 1.0
     return math.ldexp(1.0, math.frexp(float(weights.max()))[1] - 1)
 

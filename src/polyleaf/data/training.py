@@ -59,6 +59,8 @@ class TrainingData:
         With weights: those of rows or entries, times those of classes.
     sample_weight : ndarray of shape (n_rows,) or (n_rows, n_channels), float64, or None
         Weights of rows or entries alone.
+    is_part : bool
+        Whether other workers hold rows, too: those here need not count.
     n_rows : int
     n_categories : ndarray of shape (n_features,), int32
     weights, weight_unit
@@ -80,6 +82,7 @@ class TrainingData:
     encoded: EncodedX | CodedRows
     targets: Targets
     sample_weight: NDArray[np.float64] | None = None
+    is_part: bool = False
     n_rows: int = field(init=False)
     n_categories: NDArray[np.int32] = field(init=False)
     weights: NDArray[np.float64] | None = field(init=False)
@@ -93,7 +96,7 @@ class TrainingData:
             "n_categories": self.schema.n_categories,
             "weights": self.targets.weights,
             "weight_unit": self.targets.weight_unit,
-            "weighted_rows": _weighted_rows(self.targets),
+            "weighted_rows": _weighted_rows(self.targets, self.is_part),
             "binned": _for_core(self.features),
         }
         for name, value in found.items():
@@ -369,10 +372,10 @@ def _for_core(features: BinnedFeatures) -> _core.Binned:
     )
 
 
-def _weighted_rows(targets: Targets) -> NDArray[np.int32]:
+def _weighted_rows(targets: Targets, is_part: bool) -> NDArray[np.int32]:
     """Find the rows that count, after a check that there are some and sums of weights hold."""
     observed, weights = targets.observed, targets.weights
-    if weights is not None:
+    if weights is not None and not is_part:
         _check_total(weights)
     if observed is None and weights is None:
         rows = np.arange(targets.n_rows, dtype=np.int32)
@@ -383,7 +386,7 @@ def _weighted_rows(targets: Targets) -> NDArray[np.int32]:
             positive = weights > targets.weight_unit * float(np.finfo(np.float32).tiny)
             counts = counts & (positive[:, None] if positive.ndim == 1 else positive)
         rows = np.flatnonzero(counts.any(axis=1)).astype(np.int32)
-    if not rows.size:
+    if not rows.size and not is_part:
         raise ValueError(
             "At least one row must have both a positive weight and an observed output; got none. "
             "Check sample_weight, class_weight and the NaN in y."

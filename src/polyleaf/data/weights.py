@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -37,6 +37,26 @@ def read_sample_weight(
     """
     if sample_weight is None:
         return None
+    weights = read_some_weights(sample_weight, n_rows, schema)
+    if not weights.any():
+        raise ValueError(
+            "sample_weight must hold at least one positive number, but all weights are zero."
+        )
+    return None if (weights == 1.0).all() else weights
+
+
+def read_some_weights(
+    sample_weight: Any, n_rows: int, schema: TargetSchema
+) -> NDArray[np.float64]:
+    """Read the weights of some of the rows of a fit; see `read_sample_weight`.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        Finite and non-negative.
+    n_rows : int
+    schema : TargetSchema
+    """
     weights = _read_weights(sample_weight)
     n_outputs = schema.n_outputs
     if weights.shape not in ((n_rows,), (n_rows, n_outputs)):
@@ -45,12 +65,6 @@ def read_sample_weight(
             f"{n_outputs}), one per row and output; got {weights.shape}."
         )
     _check_weights(weights, "sample_weight")
-    if not weights.any():
-        raise ValueError(
-            "sample_weight must hold at least one positive number, but all weights are zero."
-        )
-    if (weights == 1.0).all():
-        return None
     if weights.ndim == 1 or n_outputs == 1:
         return np.ascontiguousarray(weights.reshape(n_rows))
     return np.repeat(weights, np.diff(schema.channel_offsets), axis=1)
@@ -85,7 +99,10 @@ def _check_weights(weights: NDArray[np.float64], name: str) -> None:
 
 
 def class_weights(
-    class_weight: ClassWeight, targets: Targets, counted: Targets | None = None
+    class_weight: ClassWeight,
+    targets: Targets,
+    counted: Targets | None = None,
+    total: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
 ) -> NDArray[np.float64] | None:
     """Turn class weights into weights of rows (one output) or channels (several).
 
@@ -99,6 +116,8 @@ def class_weights(
         Unobserved entries do not count; their weight is 1.
     counted : Targets, optional
         Whose frequencies "balanced" means, with the same schema; by default those of `targets`.
+    total : callable, optional
+        From the frequencies of these rows to those of all, if other workers have some.
 
     Returns
     -------
@@ -120,7 +139,8 @@ def class_weights(
     for j, weight in enumerate(chosen):
         codes, classes = codes_of(targets, j)
         frequencies = codes if counted is None else codes_of(counted, j)[0]
-        per_class = _weights_of_classes(weight, frequencies, classes, _output_label(schema, j))
+        where = _output_label(schema, j)
+        per_class = _weights_of_classes(weight, frequencies, classes, where, total)
         weights = np.ones(codes.size)
         weights[codes >= 0] = per_class[codes[codes >= 0]]
         columns.append(weights)
@@ -201,10 +221,16 @@ def _output_label(schema: TargetSchema, output: int) -> str:
 
 
 def _weights_of_classes(
-    class_weight: Any, codes: NDArray[np.int64], classes: NDArray[Any], where: str
+    class_weight: Any,
+    codes: NDArray[np.int64],
+    classes: NDArray[Any],
+    where: str,
+    total: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None,
 ) -> NDArray[np.float64]:
     if class_weight == "balanced":
         counts = np.bincount(codes[codes >= 0], minlength=classes.size)
+        if total is not None:
+            counts = total(counts)
         n_present = np.count_nonzero(counts)
         shares = max(n_present, 1) * np.maximum(counts, 1.0)
         balanced: NDArray[np.float64] = counts.sum() / shares

@@ -155,7 +155,7 @@ class Collective(ABC):
 
     def _reduce_piece(self, flat: NDArray[Any], by: str) -> None:
         if self.world == 2 or flat.nbytes <= _SMALL_BYTES:
-            block = memoryview(flat).cast("B") if flat.size else b""
+            block = _bytes_of(flat)
             found = self._timed([block] * self.world, [flat.nbytes] * self.world)
             # In the order of the workers, so that all get the same bits.
             flat[:] = _reduced([np.frombuffer(part, flat.dtype) for part in found], by)
@@ -226,12 +226,36 @@ class Collective(ABC):
         for start in range(0, max(max(sizes), 1), step):
             piece = flat[start : start + step]
             expected = [min(max(size - start, 0), step) for size in sizes]
-            block = memoryview(np.ascontiguousarray(piece)).cast("B") if piece.size else b""
+            block = _bytes_of(np.ascontiguousarray(piece))
             blocks = self._timed(
                 [block] * self.world, [count * flat.itemsize for count in expected]
             )
             for whole, part, count in zip(found, blocks, expected):
                 whole[start : start + count] = np.frombuffer(part, flat.dtype)
+        return found
+
+    def deal(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Give every worker an array of its own, and take one from each.
+
+        Parameters
+        ----------
+        parts : sequence of ndarray of shape (n_i,)
+            `parts[i]` is for worker i; all of one type.
+        """
+        if self.world == 1:
+            return [np.ascontiguousarray(parts[0])]
+        table = self.allgather(np.array([[part.size for part in parts]], np.int64))
+        sizes = [int(row[0, self.rank]) for row in table]
+        most = max(int(row.max()) for row in table)
+        itemsize, dtype = parts[0].itemsize, parts[0].dtype
+        found = [np.empty(size, dtype) for size in sizes]
+        step = max(1, MOST_BYTES // itemsize)
+        for start in range(0, most, step):
+            given = [part[start : start + step].tobytes() for part in parts]
+            expected = [min(max(size - start, 0), step) for size in sizes]
+            blocks = self._timed(given, [count * itemsize for count in expected])
+            for whole, block, count in zip(found, blocks, expected):
+                whole[start : start + count] = np.frombuffer(block, dtype)
         return found
 
     def broadcast(self, rows: NDArray[Any], root: int = 0) -> NDArray[Any]:
@@ -264,6 +288,11 @@ class Collective(ABC):
             len(block) for peer, block in enumerate(blocks) if peer != self.rank
         )
         return found
+
+
+def _bytes_of(flat: NDArray[Any]) -> Block:
+    """Give the bytes of a contiguous array without a copy."""
+    return memoryview(flat.view(np.uint8)) if flat.size else b""  # type: ignore[arg-type]
 
 
 def _reduced(parts: Sequence[NDArray[Any]], by: str) -> NDArray[Any]:

@@ -94,6 +94,9 @@ class ProjectionContext:
     feedback : sequence of Feedback
         What the rounds of boosting so far have brought; empty unless the projection asks for it
         by `Projection.uses_feedback`.
+    sums : callable, optional
+        Sums entries of shape (n_rows, n_channels) over rows, also those of other workers, if
+        sums must not depend on how rows are divided.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class ProjectionContext:
     weights: NDArray[np.float64] | None = None
     covers_all: bool = False
     feedback: Sequence[Feedback] = ()
+    sums: Callable[[NDArray[Any]], NDArray[np.float64]] | None = None
     _remembered: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -155,6 +155,11 @@ class GradientSampling(_GradientProjection):
 def channel_squares(context: ProjectionContext) -> NDArray[np.float64]:
     """Weighted sum of the squares of each channel's values, of shape (n_channels,)."""
     values, weights = context.values, context.weights
+    if context.sums is not None and isinstance(values, np.ndarray):
+        entries = values.astype(np.float64) ** 2
+        if weights is not None:
+            entries *= weights if weights.ndim == 2 else weights[:, None]
+        return context.sums(entries)
     if sparse.issparse(values):
         squares = values.multiply(values)
         if weights is None:

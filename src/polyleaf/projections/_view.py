@@ -405,15 +405,23 @@ def varying_channels(
     -------
     bool ndarray of shape (n_channels,)
     """
-    present = _present_entries(observed, weights)
-    if sparse.issparse(values):
-        low, high = _sparse_range(values, present)
-    else:
-        where: Any = True if present is None else present
-        low = np.min(values, axis=0, where=where, initial=np.inf)
-        high = np.max(values, axis=0, where=where, initial=-np.inf)
+    low, high = channel_ranges(values, observed, weights)
     varying: NDArray[np.bool_] = low < high
     return varying
+
+
+def channel_ranges(
+    values: Values,
+    observed: NDArray[np.bool_] | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Smallest and largest observed, weighted value of each channel; see `varying_channels`."""
+    present = _present_entries(observed, weights)
+    if sparse.issparse(values):
+        return _sparse_range(values, present)
+    where: Any = True if present is None else present
+    low = np.min(values, axis=0, where=where, initial=np.inf)
+    return low, np.max(values, axis=0, where=where, initial=-np.inf)
 
 
 def _weighted_sum(values: Values, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:

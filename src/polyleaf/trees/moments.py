@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.trees.shards import Shard, exact_sums
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Entries per block of rows (512 KB). Fixed, so that sums have a fixed order.
 _BLOCK_ENTRIES = 2**16
+#: Entries whose exact moments are computed at a time (32 MB).
+_EXACT_ENTRIES = 2**22
 #: Larger outputs have squares that double precision cannot add up.
 LARGEST_OUTPUT = 1e100
 #: A standard deviation this far below the largest value is rounding.
@@ -48,12 +52,14 @@ def row_blocks(n_rows: int, n_channels: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def channel_moments(targets: Targets) -> Moments:
+def channel_moments(targets: Targets, shard: Shard | None = None) -> Moments:
     """Compute the moments of all channels.
 
     Parameters
     ----------
     targets : Targets
+    shard : Shard, optional
+        Whose workers have the other rows: the moments do not depend on how they are divided.
 
     Raises
     ------
@@ -61,7 +67,9 @@ def channel_moments(targets: Targets) -> Moments:
         If a value is too large to be squared.
     """
     weights = targets.weights
-    if isinstance(targets.values, np.ndarray):
+    if shard is not None:
+        largest, mean, variance = _exact_moments(targets, shard)
+    elif isinstance(targets.values, np.ndarray):
         largest, mean, variance = _dense_moments(targets.values, targets.observed, weights)
     else:
         largest, mean, variance = _sparse_moments(targets.values, weights)
@@ -100,6 +108,46 @@ def _dense_moments(
             rest += weighted.sum(axis=0)
             squares += np.einsum("ij,ij->j", weighted, deviations)
         return largest, *_corrected(mean, rest / safe, squares / safe)
+
+
+def _exact_moments(
+    targets: Targets, shard: Shard
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Largest absolute value, mean and variance of each channel, by exact sums over all workers.
+
+    Some channels at a time, so that copies of them stay small.
+    """
+    width = max(1, _EXACT_ENTRIES // max(1, targets.n_rows))
+    width = min(targets.n_channels, -int(shard.max(np.array([-width], np.int64))[0]))
+    found = [
+        _exact_block(targets, slice(start, min(start + width, targets.n_channels)), shard)
+        for start in range(0, targets.n_channels, width)
+    ]
+    largest, mean, variance = (np.concatenate(parts) for parts in zip(*found))
+    return largest, mean, variance
+
+
+def _exact_block(
+    targets: Targets, channels: slice, shard: Shard
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    part: Any = targets.values[:, channels]
+    values: NDArray[np.float64] = part if isinstance(part, np.ndarray) else part.toarray()
+    weights, observed = targets.weights, targets.observed
+    if weights is None:
+        shown = np.ones((values.shape[0], 1))
+    else:
+        shown = weights[:, channels] if weights.ndim == 2 else weights[:, None]
+    if observed is not None:
+        shown = shown * observed[:, channels]
+    largest = shard.max(np.abs(values).max(axis=0, initial=0.0))
+    total = np.broadcast_to(exact_sums(shown, shard), largest.shape)
+    safe = np.where(total > 0, total, 1.0)
+    mean = exact_sums(shown * values, shard) / safe
+    with np.errstate(over="ignore", invalid="ignore"):  # too large values are refused later
+        deviations = values - mean
+        rest = exact_sums(shown * deviations, shard) / safe
+        squares = exact_sums(shown * deviations**2, shard) / safe
+        return largest, *_corrected(mean, rest, squares)
 
 
 def _corrected(

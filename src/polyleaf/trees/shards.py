@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+#: Entries per block of rows (512 KB).
+_BLOCK_ENTRIES = 2**16
 #: Replaces numbers by those of all workers, in place: their ``"sum"`` or their ``"max"``.
 AllReduce: TypeAlias = Callable[[NDArray[Any], str], None]
 
@@ -62,6 +64,14 @@ class Shard:
         self.reduce(reduced, by)
         return reduced
 
+    def at(self, rows: NDArray[Any]) -> Shard:
+        """Give the shard of some of the rows."""
+        return Shard(self.numbers[rows], self.reduce)
+
+    def unit(self, unit: float, counts: bool) -> float:
+        """Give the largest unit of all workers whose rows count; each is a power of two."""
+        return float(self.max(np.array([unit if counts else 0.0]))[0]) or 1.0
+
     def count(self, n_rows: int) -> int:
         """Sum a number of rows over workers."""
         return int(self.sum(np.array([n_rows], np.int64))[0])
@@ -98,6 +108,29 @@ class ExactUnit:
         shifted = numbers.astype(np.float64) + self.magic
         shifted -= self.magic
         return shifted
+
+
+def exact_sums(entries: NDArray[Any], shard: Shard) -> NDArray[np.float64]:
+    """Sum the rows of all workers, of shape (n_columns,); the same bits however they are divided.
+
+    Parameters
+    ----------
+    entries : ndarray of shape (n_rows, n_columns)
+    shard : Shard
+    """
+    n_rows, n_columns = entries.shape
+    largest, sums = np.zeros((2, n_columns))
+    step = max(1, _BLOCK_ENTRIES // max(1, n_columns))
+    blocks = [slice(start, start + step) for start in range(0, n_rows, step)]
+    for rows in blocks:
+        np.maximum(largest, np.abs(entries[rows]).max(axis=0), out=largest)
+    n_all = shard.count(n_rows)
+    magic = np.array([ExactUnit.of(float(size), n_all).magic for size in shard.max(largest)])
+    for rows in blocks:
+        rounded = entries[rows] + magic
+        rounded -= magic
+        sums += rounded.sum(axis=0)
+    return shard.sum(sums)
 
 
 # Draws of rows ---------------------------------------------------------------------------------
