@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from polyleaf.boosting.base import Boosting
 from polyleaf.distributed import Part, Rows, Settings, ThreadCollective, train_on_worker
 
 
@@ -39,7 +40,9 @@ def fit_divided(
     tell: Any = None,
 ) -> Any:
     """Fit a clone on parts that are dealt to workers; all must have the same result."""
-    model = clone(estimator).set_params(sums="fixed")
+    model = clone(estimator)
+    if isinstance(model, Boosting):
+        model.set_params(sums="fixed")
 
     def work(collective: ThreadCollective) -> Any:
         own = [
@@ -65,6 +68,8 @@ def fit_divided(
     with ThreadPoolExecutor(world) as pool:
         results = list(pool.map(work, ThreadCollective.group(world, timeout=60.0)))
     for other in results[1:]:
+        if other.fitted is None:  # a single tree is grown by one worker
+            continue
         assert_same_fitted(other.fitted, results[0].fitted)
     model._fitted = results[0].fitted
     return model

@@ -49,7 +49,7 @@ def check_estimator(estimator: Any) -> None:
         raise _refused(estimator, "warm_start=True", "fits start from nothing", "warm_start=False")
     if given["max_bins"] is None:
         raise _refused(estimator, "max_bins=None", "workers share sums over bins", "max_bins=255")
-    if given.get("sums") == "float":
+    if given.get("sums") == "float" and isinstance(estimator, Boosting):
         raise _refused(
             estimator,
             "sums='float'",

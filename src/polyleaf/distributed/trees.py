@@ -6,12 +6,191 @@ rows, a byte per cell, and grows some of the trees; the forest is the one that o
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import fields
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+from scipy import sparse
+
+from polyleaf.data import BinnedFeatures, CodedRows, Targets, TrainingData
+from polyleaf.data.binned import NUMERIC, Bins, CodesByRow, assemble
 from polyleaf.distributed.collectives import Collective
 from polyleaf.distributed.reading import Agreed
+from polyleaf.forests.base import ForestEstimator
+from polyleaf.forests.growing import ForestGrower, Member, is_auto
+from polyleaf.forests.model import Forest
+from polyleaf.trees.structure import TreeStructure
 
 
 def train_trees(estimator: Any, agreed: Agreed, collective: Collective) -> Any:
-    """Train a tree or a forest."""
-    raise NotImplementedError
+    """Train a tree or a forest on the rows of all workers.
+
+    Parameters
+    ----------
+    estimator : ForestEstimator or SingleTree
+    agreed : Agreed
+        The rows of this worker.
+    collective : Collective
+
+    Returns
+    -------
+    object
+        What the estimator keeps; of a single tree, None on all workers but the first.
+    """
+    data = gather_rows(agreed, _needs_numbers(estimator), collective)
+    if isinstance(estimator, ForestEstimator):
+        return estimator._train(data, grow=lambda *given: _grow_divided(*given, collective))
+    return estimator._train(data) if collective.rank == 0 else None
+
+
+def _needs_numbers(estimator: Any) -> bool:
+    """Tell whether rows are predicted that trees were not grown on: codes do not suffice then."""
+    given = estimator.get_params(deep=False)
+    return bool(
+        given.get("oob_score")
+        or given.get("aggregation") == "oob"
+        or is_auto(given.get("projection"))
+        or given.get("pruning_level") == "cv"
+    )
+
+
+# Rows --------------------------------------------------------------------------------------------
+
+
+def gather_rows(agreed: Agreed, with_numbers: bool, collective: Collective) -> TrainingData:
+    """Give every worker the rows of all, in their order.
+
+    Parameters
+    ----------
+    agreed : Agreed
+    with_numbers : bool
+        Whether the numbers of X are sent, too, and not only their codes.
+    collective : Collective
+    """
+    data = agreed.data
+    order = np.argsort(np.concatenate(collective.allgather(agreed.shard.numbers)))
+    rows = _Gathered(collective, order)
+    features = _gather_features(data, rows)
+    encoded: Any = CodedRows(features)
+    if with_numbers:
+        encoded = rows.matrix(data.encoded)
+    targets = Targets(
+        data.targets.schema,
+        rows.matrix(data.targets.values),
+        rows.array(data.targets.observed),
+        rows.array(data.targets.weights),
+    )
+    targets = targets.weighted(targets.weights)
+    given = rows.array(data.sample_weight)
+    return TrainingData(data.schema, features, encoded, targets, given)
+
+
+class _Gathered:
+    """Gathers rows of all workers, and puts them into their order."""
+
+    def __init__(self, collective: Collective, order: NDArray[np.int64]) -> None:
+        self._collective, self._order = collective, order
+
+    def array(self, rows: NDArray[Any] | None) -> Any:
+        """Gather an array by rows; None of None."""
+        if rows is None:
+            return None
+        is_mask = rows.dtype == np.bool_
+        sent = rows.view(np.uint8) if is_mask else rows
+        found = np.concatenate(self._collective.allgather(sent))[self._order]
+        return found.view(np.bool_) if is_mask else found
+
+    def matrix(self, rows: Any) -> Any:
+        """Gather an array or a sparse matrix by rows."""
+        if isinstance(rows, np.ndarray):
+            return self.array(rows)
+        lengths = np.diff(rows.indptr).astype(np.int64)
+        gather = self._collective.allgather
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(gather(lengths)))])
+        entries = np.concatenate(gather(rows.data)), np.concatenate(gather(rows.indices))
+        shape = (self._order.size, rows.shape[1])
+        return sparse.csr_array((*entries, indptr), shape=shape)[self._order]
+
+
+def _gather_features(data: TrainingData, rows: _Gathered) -> BinnedFeatures:
+    own = data.features
+    codes = own.sparse_code
+    if codes is None:  # features of two values: what is listed is the rarer one
+        codes = 1 - own.sparse_default[own.sparse_slot]
+    listed = sparse.csr_array(
+        (codes.astype(np.int64) + 1, own.sparse_slot, own.sparse_indptr),
+        shape=(own.n_rows, own.sparse_features.size),
+    )
+    tiles = rows.array(np.ascontiguousarray(own.dense_codes.transpose(1, 0, 2)))
+    every = rows.matrix(listed)
+    categories = np.where(data.schema.is_categorical, data.schema.n_categories, NUMERIC)
+    return assemble(
+        len(tiles),
+        categories,
+        Bins(own.bin_offsets, own.bin_low, own.bin_high),
+        own.dense_features,
+        np.ascontiguousarray(tiles.transpose(1, 0, 2)),
+        CodesByRow(
+            own.sparse_features,
+            own.sparse_default,
+            every.indptr,
+            every.indices,
+            (every.data - 1).astype(np.uint32),
+        ),
+    )
+
+
+# Trees -------------------------------------------------------------------------------------------
+
+
+def _grow_divided(
+    grower: ForestGrower, numbers: range, n_threads: int, collective: Collective
+) -> Generator[Member, None, None]:
+    """Grow each tree on one worker, and give all of them to everybody, in their order."""
+    world = collective.world
+    own = numbers[collective.rank :: world]
+    with closing(grower.grow(own, n_threads)) as grown:
+        for start in range(0, len(numbers), world):
+            member = next(grown, None)
+            packed = b"" if member is None else save(_pack(member))
+            sent = collective.allgather(np.frombuffer(packed, np.uint8))
+            for part in sent[: len(numbers) - start]:
+                yield _unpack(load(part.tobytes()), grower)
+
+
+_STRUCTURE = tuple(f.name for f in fields(TreeStructure) if f.init)
+
+
+def _pack(member: Member) -> dict[str, NDArray[Any]]:
+    """Name the arrays of a tree; its outputs are on every worker already."""
+    forest = member.forest
+    arrays = {f"structure_{name}": getattr(forest.structure, name) for name in _STRUCTURE}
+    arrays |= {
+        "leaf_offsets": forest.leaf_offsets,
+        "leaf_rows": forest.leaf_rows,
+        "feature_gains": forest.feature_gains,
+        "seen": member.seen,
+        "updated": member.updated,
+        "work": np.array([member.work], np.int64),
+    }
+    if forest.leaf_counts is not None:
+        arrays["leaf_counts"] = forest.leaf_counts
+    return {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+
+
+def _unpack(arrays: dict[str, NDArray[Any]], grower: ForestGrower) -> Member:
+    structure = TreeStructure(**{name: arrays[f"structure_{name}"] for name in _STRUCTURE})
+    forest = Forest(
+        structure=structure,
+        leaf_offsets=arrays["leaf_offsets"],
+        leaf_rows=arrays["leaf_rows"],
+        leaf_counts=arrays.get("leaf_counts"),
+        outputs=grower.outputs,
+        tree_weights=None,
+        feature_gains=arrays["feature_gains"],
+    )
+    return Member(forest, arrays["seen"], arrays["updated"], int(arrays["work"][0]))

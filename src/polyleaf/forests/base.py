@@ -16,6 +16,7 @@ from polyleaf.data import TargetSchema, TrainingData
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.forests.described_tree import described_tree
 from polyleaf.forests.fitted import FittedForest
+from polyleaf.forests.growing import Grow
 from polyleaf.forests.model import Forest
 from polyleaf.forests.row_weights import channel_row_weights, row_weights
 from polyleaf.forests.training import forest_settings, train_forest
@@ -41,14 +42,14 @@ class ForestEstimator(TreeModel):
         """Give the forest with the parameters that its outputs decide."""
         return self
 
-    def _train(self, data: TrainingData) -> FittedForest:
+    def _train(self, data: TrainingData, grow: Grow | None = None) -> FittedForest:
         resolved = self._resolved(data.targets.schema)
         if resolved is not self:
-            return resolved._train(data)
+            return resolved._train(data, grow)
         old = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         settings = forest_settings(self, data.encoded.shape)
         entropy = self._rng().integers(2**32, size=4).tolist() if old is None else old.entropy
-        return train_forest(self, data, settings, entropy, old, self._n_threads())
+        return train_forest(self, data, settings, entropy, old, self._n_threads(), grow)
 
     @property
     def _forest(self) -> Forest:

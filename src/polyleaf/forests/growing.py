@@ -6,10 +6,10 @@ Breskvar et al. 2018 (random output selections, where the first tree sees all ou
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,6 +205,10 @@ class ForestGrower:
         counts = np.zeros(self.data.features.n_rows, np.int64)
         counts[usable] = drawn
         return usable[drawn > 0], counts
+
+
+#: Grows the trees of some numbers, in their order: `ForestGrower.grow`, or several workers.
+Grow: TypeAlias = Callable[[ForestGrower, range, int], Generator[Member, None, None]]
 
 
 def is_auto(projection: Any) -> bool:

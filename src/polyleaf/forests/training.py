@@ -22,7 +22,7 @@ from polyleaf.data import whole_rows
 from polyleaf.estimator.parameters import count
 from polyleaf.estimator.running import progress_bar
 from polyleaf.forests.fitted import FittedForest
-from polyleaf.forests.growing import ForestGrower, ForestSettings, Member, is_auto
+from polyleaf.forests.growing import ForestGrower, ForestSettings, Grow, Member, is_auto
 from polyleaf.forests.model import JoinedForest
 from polyleaf.forests.out_of_bag import mixture_errors, predict_out_of_bag, tree_errors
 from polyleaf.forests.race import Race
@@ -40,6 +40,7 @@ def train_forest(
     entropy: list[int],
     old: FittedForest | None,
     n_threads: int,
+    grow: Grow | None = None,
 ) -> FittedForest:
     """Grow the trees that the parameters of an estimator ask for.
 
@@ -54,6 +55,8 @@ def train_forest(
     old : FittedForest or None
         The trees to go on from.
     n_threads : int
+    grow : callable, optional
+        Grows trees of given numbers with others, as `ForestGrower.grow` does alone.
     """
     if old is not None:
         _check_same_data(old, data)
@@ -67,7 +70,9 @@ def train_forest(
     numbers = range(n_old, forest.n_estimators * per_estimator)
     joined, seen, updated = JoinedForest(n_old + len(numbers)), [], []
     with (
-        closing(grower.grow(numbers, n_threads)) as grown,  # so that no thread outlives this
+        closing(
+            (grow or ForestGrower.grow)(grower, numbers, n_threads)
+        ) as grown,  # so that no thread outlives this
         progress_bar(type(forest).__name__, len(numbers), forest.verbose) as advance,
     ):
         for at, member in enumerate(chain(members, grown)):
