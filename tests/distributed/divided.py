@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def cut(n_rows: int, n_parts: int, seed: int = 0) -> list[slice]:
     rng = np.random.default_rng(seed)
     inner = np.sort(rng.integers(0, n_rows + 1, n_parts - 1))
     ends = [0, *inner.tolist(), n_rows]
-    return [slice(a, b) for a, b in zip(ends, ends[1:])]
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def rows_at(values: Any, rows: slice) -> Any:

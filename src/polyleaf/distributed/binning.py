@@ -239,7 +239,7 @@ def _deal_columns(
 
 
 def _known(column: NDArray[Any]) -> NDArray[Any]:
-    return column[~np.isnan(column)] + column.dtype.type(0)  # -0.0 is 0.0
+    return np.asarray(column[~np.isnan(column)] + column.dtype.type(0))  # -0.0 is 0.0
 
 
 def _merged(

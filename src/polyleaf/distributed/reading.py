@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,8 @@ def _agree_on_columns(
     estimator: Any, parts: Sequence[Rows], collective: Collective
 ) -> tuple[FeatureSchema, bool]:
     """Find names and categories of all parts; also tell whether X is sparse."""
-    name, described = type(estimator).__name__, []
+    name = type(estimator).__name__
+    described: list[list[Any]] = []
     for part in parts:
         table = read_table(part.X)
         if isinstance(table, SparseTable):
@@ -181,7 +182,7 @@ def _encode(
     estimator_name: str,
 ) -> Any:
     """Encode the rows of this worker; in float32 if all workers can."""
-    found = [schema.encode(part.X, estimator_name=estimator_name) for part in parts]
+    found: list[Any] = [schema.encode(part.X, estimator_name=estimator_name) for part in parts]
     is_single = all(rows.dtype == np.float32 for rows in found)
     all_single = all(collective.gather_json(is_single or not found)) and any(
         collective.gather_json(bool(found))
@@ -191,7 +192,7 @@ def _encode(
         shape = (0, schema.n_features)
         return sparse.csr_array(shape, dtype=dtype) if is_sparse else np.zeros(shape, dtype)
     if is_sparse:
-        return sparse.csr_array(sparse.vstack(found), dtype=dtype)
+        return sparse.csr_array(sparse.vstack(found).astype(dtype))
     return np.concatenate([rows.astype(dtype, copy=False) for rows in found])
 
 
@@ -276,7 +277,8 @@ class _TargetReader:
         if self.schema.is_sparse:
             if not found:
                 return sparse.csr_array(shape, dtype=np.float64), None
-            return sparse.csr_array(sparse.vstack([targets.values for targets in found])), None
+            rows: list[Any] = [targets.values for targets in found]
+            return sparse.csr_array(sparse.vstack(rows)), None
         values = np.concatenate([np.zeros(shape), *(t.dense_values() for t in found)])
         if not any_gaps:
             return values, None
@@ -392,8 +394,3 @@ def _check_counts(targets: Targets, shard: Shard) -> None:
             "At least one row must have both a positive weight and an observed output; got none. "
             "Check sample_weight, class_weight and the NaN in y."
         )
-
-
-def without_part(targets: Targets) -> Targets:
-    """Give targets in the unit of their own weights."""
-    return replace(targets).weighted(targets.weights)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def train_trees(estimator: Any, agreed: Agreed, collective: Collective) -> Any:
     """
     data = gather_rows(agreed, _needs_numbers(estimator), collective)
     if isinstance(estimator, ForestEstimator):
-        return estimator._train(data, grow=lambda *given: _grow_divided(*given, collective))
+        return estimator._train(data, grow=partial(_grow_divided, collective))
     return estimator._train(data) if collective.rank == 0 else None
 
 
@@ -148,7 +149,7 @@ def _gather_features(data: TrainingData, rows: _Gathered) -> BinnedFeatures:
 
 
 def _grow_divided(
-    grower: ForestGrower, numbers: range, n_threads: int, collective: Collective
+    collective: Collective, grower: ForestGrower, numbers: range, n_threads: int
 ) -> Generator[Member, None, None]:
     """Grow each tree on one worker, and give all of them to everybody, in their order."""
     world = collective.world

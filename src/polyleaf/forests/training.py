@@ -70,9 +70,8 @@ def train_forest(
     numbers = range(n_old, forest.n_estimators * per_estimator)
     joined, seen, updated = JoinedForest(n_old + len(numbers)), [], []
     with (
-        closing(
-            (grow or ForestGrower.grow)(grower, numbers, n_threads)
-        ) as grown,  # so that no thread outlives this
+        # So that no thread outlives this.
+        closing((grow or ForestGrower.grow)(grower, numbers, n_threads)) as grown,
         progress_bar(type(forest).__name__, len(numbers), forest.verbose) as advance,
     ):
         for at, member in enumerate(chain(members, grown)):
