@@ -205,7 +205,9 @@ class Boosting(TreeModel):
 
     def _sums_fixed(self, data: TrainingData, tree: TreeSettings) -> bool:
         """Tell whether trees are boosted by sums in fixed point."""
-        return self.estimator is None and sums_in_fixed_point(data, tree, Shard.alone(0))
+        return self.estimator is None and sums_in_fixed_point(
+            data, tree, Shard(np.zeros(0, np.int64))
+        )
 
     def _validation_rows(
         self, data: TrainingData, eval_set: Any, entropy: list[int], shard: Shard | None

@@ -313,15 +313,16 @@ class Booster:
         move, channel = self._move(view, channels, structure, leaves, everywhere)
         if watched is not None:
             move.add_to(watched, self._watched_raw, channel, self.n_threads)
-        work = self.shard.count(int(grown.work))
+        work, samples = int(grown.work), np.diff(grown.leaf_offsets)
+        if self.shard.reduce is not None:
+            work, samples = self.shard.count(work), self.shard.sum(samples)
         self.spent += work / view.n_channels * view.n_lanes
         if self._wants_feedback:
             decrease = before - self.state.value()
             feedback = Feedback(view.choice, decrease, work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        samples = self.shard.sum(np.diff(grown.leaf_offsets)).astype(np.int32)
-        return GrownRound(structure, move, channel, gains, samples)
+        return GrownRound(structure, move, channel, gains, samples.astype(np.int32))
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.trees.shards import AllReduce, ExactUnit, Shard, exact_sums
 
-#: Groups of rows whose losses tell how sure a loss is.
-_MOST_GROUPS = 32
-
 
 @dataclass(frozen=True, eq=False)
 class ShardTargets(LossTargets):
@@ -94,29 +91,6 @@ def weighted_row_losses(
         if part.weights is not None and part.weights.ndim == 1:
             by_row[rows] *= part.weights
     return by_row
-
-
-def group_losses(
-    loss: Loss, targets: LossTargets, raw: NDArray[np.float32], shard: Shard | None
-) -> NDArray[np.float64]:
-    """Sum the loss over each of some groups of rows.
-
-    Parameters
-    ----------
-    loss : Loss
-    targets : LossTargets
-    raw : ndarray of shape (n_rows, n_channels)
-    shard : Shard or None
-        If sums must not depend on how rows are divided: groups go by the numbers of rows then.
-    """
-    if shard is not None:
-        by_group = np.zeros((targets.n_rows, _MOST_GROUPS))
-        at = np.arange(targets.n_rows), shard.numbers % _MOST_GROUPS
-        by_group[at] = weighted_row_losses(loss, targets, raw)
-        return exact_sums(by_group, shard)
-    n_groups = min(_MOST_GROUPS, targets.n_rows)
-    groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
-    return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])
 
 
 class ExactSums:

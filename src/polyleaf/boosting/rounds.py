@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
-from polyleaf.boosting.exact import group_losses
+from polyleaf.boosting.exact import weighted_row_losses
 from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.validation import Validation, joined_rows, taken
+from polyleaf.losses import Loss, LossTargets
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
 from polyleaf.trees.moments import channel_moments
-from polyleaf.trees.shards import Shard, draw_share
+from polyleaf.trees.shards import Shard, draw_share, exact_sums
 
 if TYPE_CHECKING:
     from polyleaf.boosting.model import BoostedTrees
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 #: A stream of chance for the rows of the race.
 _RACE_STREAM = 2**32 + 2
 #: Rows that take part; a quarter of them judges, in groups whose losses tell how sure they are.
-_MOST_ROWS, _LEAST_ROWS, _JUDGES = 4000, 40, 4
+_MOST_ROWS, _LEAST_ROWS, _JUDGES, _MOST_GROUPS = 4000, 40, 4, 32
 #: Rounds of a view, and of one output at a time, which learns faster and costs more.
 _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
@@ -370,17 +371,9 @@ def choose_projection(
     is_normalized = settings.tree.normalize_outputs
     units = Units.of(part, moments, settings.loss, settings.n_values, is_normalized, part_shard)
     judge_shard = None if shard is None else shard.at(judging)
-    race = _Race(
-        part,
-        units,
-        data.encoded[judging],
-        judges,
-        settings,
-        entropy,
-        n_threads,
-        part_shard,
-        judge_shard,
-    )
+    judge_rows = data.encoded[judging]
+    shards = part_shard, judge_shard
+    race = _Race(part, units, judge_rows, judges, settings, entropy, n_threads, *shards)
     leader: Any = None
     for view in views:
         result = race.run(view, leader, n_estimators)
@@ -486,8 +479,22 @@ class _Race:
         return _Result(
             projection,
             loss=losses[best_at - 1],
-            group_losses=group_losses(self._settings.loss, targets, best, self._judge_shard),
+            group_losses=_group_losses(self._settings.loss, targets, best, self._judge_shard),
             best_at=best_at if len(losses) < most_rounds else None,
             work=booster.spent,
             max_depth=max_depth,
         )
+
+
+def _group_losses(
+    loss: Loss, targets: LossTargets, raw: NDArray[np.float32], shard: Shard | None
+) -> NDArray[np.float64]:
+    """Sum the loss over each group of rows."""
+    if shard is not None:
+        by_group = np.zeros((targets.n_rows, _MOST_GROUPS))
+        at = np.arange(targets.n_rows), shard.numbers % _MOST_GROUPS
+        by_group[at] = weighted_row_losses(loss, targets, raw)
+        return exact_sums(by_group, shard)
+    n_groups = min(_MOST_GROUPS, targets.n_rows)
+    groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
+    return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])
