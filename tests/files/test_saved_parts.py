@@ -85,16 +85,15 @@ def assert_same_after_loading(model, features, path):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_with_every_part_is_saved_and_loaded(name, tmp_path):
     fitted = 0
-    for owner, parameter, part, value in cases():
-        if owner != name:
-            continue
+    own = [case for case in cases() if case[0] == name]
+    for _, parameter, part, value in own:
         model, features = fit(name, **{parameter: value})
         if model is None:  # a part for another task: refused with what it needs
             assert parameter in str(features) or repr(part) in str(features), features
             continue
         assert_same_after_loading(model, features, tmp_path / "model.polyleaf")
         fitted += 1
-    assert fitted >= 3
+    assert fitted >= min(3, len(own))  # a family may have no parts
 
 
 @pytest.mark.parametrize("parameter", REGISTRIES)
