@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := CMakeLists.txt pyproject.toml src/polyleaf/_version.py $(shell find cpp -type f)
 
-.PHONY: demo test lint docs bench sanitize sanitize-core sanitize-threads fuzz fuzz-guided soak
+.PHONY: demo test lint docs bench sanitize sanitize-core sanitize-team sanitize-threads fuzz fuzz-guided soak
 .PHONY: build stubs plan-tables wheel test-wheels cross clean
 .DEFAULT_GOAL := build
 
@@ -80,8 +80,14 @@ sanitize: sanitize-core
 sanitize-core: $(VENV)/.built $(VENV)/.test
 	$(SANITIZE) address -m pytest -s -m kernel tests/core
 
-# The thread team under the thread sanitizer.
-sanitize-threads: $(VENV)/.built $(VENV)/.test
+# The thread team under the thread sanitizer: alone, in seconds, then within the core.
+TSAN := TSAN_OPTIONS="halt_on_error=1 exitcode=66" setarch $(shell uname -m) -R
+sanitize-team:
+	mkdir -p build
+	$(CXX) -std=c++17 -O1 -g -fsanitize=thread -pthread -Icpp tests/core/thread_team.cpp -o build/thread_team
+	$(TSAN) build/thread_team
+
+sanitize-threads: sanitize-team $(VENV)/.built $(VENV)/.test
 	$(SANITIZE) thread -m pytest -s tests/core/test_worker_threads.py tests/core/test_stop_flag.py
 
 # Hostile cases under the sanitizers, with a seed from the date; failures are kept in
