@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,15 @@ from hostile_runner import Record  # noqa: E402
 
 HEAD = """# Reliability
 
-Written by `python tools/reliability_page.py FOLDER` from the records of
+Written by `python tools/reliability_page.py FOLDER...` from the records of
 
 ```console
-$ {command} --record FOLDER
+{commands}
 ```
 
-{total:,} cases of {n_targets} targets in {hours:.1f} hours of processor time, on a shared machine
-with {n_cores} cores, CPython {python}, seed {seed}: **{failed}**.
-The run went in pieces, and a target of which a case failed was run again from its first case once
+{total:,} cases of {n_targets} targets, {minutes:.0f} minutes of processor time on a shared machine
+with {n_cores} cores, CPython {python}: **{failed}**.
+The runs went in pieces, and a target of which a case failed was run again from its first case once
 that was mended; the records are of the commits {commits}.{missing}
 
 A *case* is one call of a public callable with one or two arguments spoilt, or one damaged file,
@@ -64,34 +64,38 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
-def page_of(known: list[dict[str, Any]]) -> str:
-    """Write the page."""
-    targets = run_hostile.all_targets()
-    known = [record for record in known if record["target"] in targets]
-    records = {}
-    for told in known:
-        counts = Counter({(kind, outcome): n for kind, outcome, n in told["counts"]})
-        records[told["target"]] = Record(counts)
-    records = {name: records[name] for name in targets if name in records}
-    lines, total = run_hostile.summary(targets, records)
+def command_of(known: list[dict[str, Any]]) -> str:
+    """Give the command that made the records of a folder."""
     asked = known[0]["asked"]
     assert all(told["asked"] == asked for told in known), "records of different runs"
+    return (
+        f"$ python tests/hostile/run_hostile.py --seed {asked['seed']} --cases {asked['cases']} "
+        f"--seconds-each {asked['seconds_each']:g} --record FOLDER"
+    )
+
+
+def page_of(folders: list[list[dict[str, Any]]]) -> str:
+    """Write the page from the records of some folders."""
+    targets = run_hostile.all_targets()
+    known = [told for folder in folders for told in folder if told["target"] in targets]
+    found: dict[str, Counter[Any]] = defaultdict(Counter)
+    for told in known:
+        for kind, outcome, n in told["counts"]:
+            found[told["target"]][kind, outcome] += n
+    records = {name: Record(found[name]) for name in targets if name in found}
+    lines, total = run_hostile.summary(targets, records)
     n_failed = sum(len(told["failures"]) for told in known)
     missed = [name for name in targets if name not in records]
     head = HEAD.format(
-        command=(
-            f"python tests/hostile/run_hostile.py --seed {asked['seed']} --cases {asked['cases']} "
-            f"--seconds-each {asked['seconds_each']:g}"
-        ),
+        commands="\n".join(command_of(folder) for folder in folders),
         total=total["cases"],
         n_targets=len(records),
-        hours=sum(told["processor_seconds"] for told in known) / 3600,
-        seed=asked["seed"],
+        minutes=sum(told["processor_seconds"] for told in known) / 60,
         n_cores=max(told["n_cores"] for told in known),
         python=", ".join(sorted({told["python"] for told in known})),
         failed=f"{n_failed or 'no'} crashes, hangs, unclear errors or silent changes",
         commits=", ".join(sorted({told["commit"] for told in known})),
-        missing=f" {len(missed)} targets are not in it: {', '.join(missed)}." if missed else "",
+        missing=f" {len(missed)} targets were not reached: {', '.join(missed)}." if missed else "",
     )
     parts = [head, *lines, TAIL.format(kinds=", ".join(KINDS))]
     if n_failed:
@@ -106,9 +110,9 @@ def page_of(known: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Write the page from the records of a folder."""
+    """Write the page from the records of some folders."""
     page = ROOT / "docs/benchmarks/reliability.md"
-    page.write_text(page_of(read_records(Path(sys.argv[1]))))
+    page.write_text(page_of([read_records(Path(folder)) for folder in sys.argv[1:]]))
 
 
 if __name__ == "__main__":
