@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import polyleaf
 from polyleaf import decoding
@@ -154,6 +156,36 @@ def test_rules_of_whole_rows_respect_it():
         check_respects(model, X)
 
 
+def test_tuned_decoders_take_names_and_close_what_they_are_tuned_on():
+    names = list("abcdefg")
+    pairs = [(names[a], names[b]) for a, b in EDGES]
+    broken = Y.copy()
+    broken[:40, 0] = 0
+    model = polyleaf.TunedDecoder(
+        new("RandomForestClassifier", hierarchy=pairs),
+        metric="hierarchical_f1",
+        cv=2,
+        random_state=0,
+    )
+    model.fit(X, broken, output_names=names)
+    assert HIERARCHY.n_violations(model.predict(X)) == 0
+    same = polyleaf.TunedDecoder(
+        new("RandomForestClassifier", hierarchy=pairs),
+        metric="hierarchical_f1",
+        cv=2,
+        random_state=0,
+    )
+    same.fit(X, HIERARCHY.close(broken), output_names=names)
+    assert [r["score"] for r in model.results_] == [r["score"] for r in same.results_]
+
+
+def test_tuned_decoders_around_a_pipeline_respect_it():
+    pipeline = make_pipeline(StandardScaler(), new("BoostingClassifier"))
+    model = polyleaf.TunedDecoder(pipeline, calibration="isotonic", decoding="f1", cv=2).fit(X, Y)
+    assert HIERARCHY.n_violations(model.predict_proba(X)) == 0
+    assert HIERARCHY.n_violations(model.predict(X)) == 0
+
+
 def test_tuned_decoders_respect_it():
     model = polyleaf.TunedDecoder(
         new("BoostingClassifier"), decoding="label_thresholds", calibration="isotonic", cv=2
@@ -178,6 +210,15 @@ def test_w0_of_one_leaves_the_trees_as_they_are():
     plain = new("RandomForestClassifier", hierarchy=None).fit(X, Y)
     even = new("RandomForestClassifier", hierarchy=HIERARCHY.with_w0(1.0)).fit(X, Y)
     assert_array_equal(plain.predict_proba(X), even.predict_proba(X))
+
+
+@EVERY
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_likeliest_labels_come_with_their_ancestors(name, k):
+    backwards = as_hierarchy([(6 - a, 6 - b) for a, b in EDGES], 7)  # children stand first
+    for labels in (Y[:, ::-1], sparse.csr_array(Y[:, ::-1])):
+        model = new(name, hierarchy=backwards).fit(X, labels)
+        assert backwards.n_violations(model.predict_topk(X, k)) == 0
 
 
 def test_likeliest_labels_are_those_of_predict_proba():

@@ -271,7 +271,8 @@ class BoostingClassifier(Boosting, Classifier):
         return sparse.vstack(parts, format="csr")
 
     def _likeliest(self, X: Any, k: int) -> Any:
-        parts = [largest_entries(block, k) for block in self._blocks(X)]
+        depth = self._targets.label_depth
+        parts = [largest_entries(block, k, depth) for block in self._blocks(X)]
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
     def _blocks(self, X: Any) -> Iterator[NDArray[np.float64]]:

@@ -95,7 +95,9 @@ def split_probabilities(
     return [probabilities[:, start:stop] for _, start, stop in _groups(schema)]
 
 
-def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
+def largest_entries(
+    values: NDArray[Any] | CSR, k: int, depth: NDArray[np.int64] | None = None
+) -> CSR:
     """Keep the k largest positive entries of every row; of equal ones, the first.
 
     Parameters
@@ -103,7 +105,17 @@ def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
     values : ndarray or csr_array of shape (n_rows, n_channels)
         NaN is left out.
     k : int
+    depth : ndarray of shape (n_channels,), optional
+        Of labels in a hierarchy: of equal entries, those nearer to a root come first, so that no
+        label is kept without its ancestors.
     """
+    if depth is not None:
+        order = np.argsort(depth, kind="stable")
+        found = largest_entries(values[:, order], k)
+        entries = (found.data, order[found.indices], found.indptr)
+        chosen: CSR = sparse.csr_array(entries, shape=found.shape)
+        chosen.sort_indices()
+        return chosen
     if isinstance(values, np.ndarray):
         places = np.argsort(-values, axis=1, kind="stable")[:, :k]
         rows: NDArray[Any] = np.repeat(np.arange(len(values)), places.shape[1])
@@ -115,8 +127,8 @@ def largest_entries(values: NDArray[Any] | CSR, k: int) -> CSR:
         order = order[np.arange(order.size) - values.indptr[rows] < k]
         rows, columns, data = rows[order], values.indices[order], values.data[order]
     kept = data > 0
-    entries = (data[kept], (rows[kept], columns[kept]))
-    return sparse.csr_array(entries, shape=values.shape)
+    found_entries = (data[kept], (rows[kept], columns[kept]))
+    return sparse.csr_array(found_entries, shape=values.shape)
 
 
 def named_entries(values: CSR, names: Sequence[str]) -> list[list[tuple[str, float]]]:

@@ -101,6 +101,11 @@ class TargetSchema:
         return int(self.channel_offsets[-1])
 
     @property
+    def label_depth(self) -> NDArray[np.int64] | None:
+        """How deep every label lies in the hierarchy; None without one."""
+        return None if self.hierarchy is None else self.hierarchy.depth
+
+    @property
     def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
         """What a classifier publishes: an array, or a list of one array per output."""
         if self.kind in ("regression", "mixed"):

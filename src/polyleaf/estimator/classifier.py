@@ -20,7 +20,6 @@ from polyleaf.data import (
     largest_entries,
     named_entries,
     read_classes,
-    respecting,
 )
 from polyleaf.decoding import Decoder
 from polyleaf.estimator.base import Estimator
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from polyleaf.hierarchy import Hierarchy
 
 
-#: Names of the rules that need nothing from the training rows.
 #: Decoders that take the first of labels that are equally likely.
 TIED_BY_PLACE = (decoding.TopK, decoding.ExampleF1, decoding.Jaccard)
+#: Names of the rules that need nothing from the training rows.
 PLAIN_RULES = ("threshold", "subset", "f1", "jaccard", "top_k")
 
 
@@ -167,7 +166,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _likeliest(self, X: Any, k: int) -> Any:
         """Give the k largest probabilities of every row, as a csr_array of shape (n, d)."""
-        return largest_entries(self.predict_proba(X), k)
+        return largest_entries(self.predict_proba(X), k, self._targets.label_depth)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Give the share of rows in which all outputs that were observed are predicted rightly.
@@ -207,13 +206,13 @@ def decode_channels(rule: Any, targets: TargetSchema, probabilities: Any) -> Any
     is_plain = isinstance(rule, str) and rule in ("auto", "threshold")
     if is_plain or targets.kind != "multilabel":
         return decode_classes(targets, probabilities)
-    chosen = decode_labels(decoding.resolve(rule), targets, probabilities)
+    chosen = decode_labels(decoding.resolve(rule), targets.hierarchy, probabilities)
     if targets.is_sparse:
         return sparse.csr_array(chosen)
     return chosen.toarray() if hasattr(chosen, "toarray") else chosen
 
 
-def decode_labels(decoder: Decoder, targets: TargetSchema, probabilities: Any) -> Any:
+def decode_labels(decoder: Decoder, hierarchy: Hierarchy | None, probabilities: Any) -> Any:
     """Choose label sets, which respect the hierarchy if there is one.
 
     Of labels that are equally likely, decoders take the first: ancestors are shown to them before
@@ -223,13 +222,12 @@ def decode_labels(decoder: Decoder, targets: TargetSchema, probabilities: Any) -
     Parameters
     ----------
     decoder : Decoder
-    targets : TargetSchema
+    hierarchy : Hierarchy or None
     probabilities : ndarray or csr_array of shape (n_rows, n_labels)
     """
-    hierarchy = targets.hierarchy
     if hierarchy is None:
         return decoder.decode(probabilities)
-    probabilities = respecting(targets, probabilities)
+    probabilities = hierarchy.raise_ancestors(probabilities)
     if isinstance(decoder, TIED_BY_PLACE):
         order = np.argsort(hierarchy.depth, kind="stable")
         chosen = decoder.decode(probabilities[:, order])[:, np.argsort(order)]

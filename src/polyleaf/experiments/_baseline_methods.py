@@ -19,17 +19,21 @@ from polyleaf.experiments._baselines import (
     OneModelPerTarget,
     RandomLinearCombinations,
 )
+from polyleaf.experiments._class_baselines import OneModelPerClassOutput
 from polyleaf.experiments._encoding import encoded
 from polyleaf.experiments._methods import Method, polyleaf_methods
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._rivals import RIVALS
 
+_ALL_TASKS = ("regression", "multilabel", "classes")
 _ROUNDS = 50  # of gradient boosting within a baseline
 
 
 def _per_output(problem: Problem, regressor: Any, classifier: Any, *, scale: bool = False) -> Any:
     if problem.task == "regression":
         return encoded(problem.X, OneModelPerTarget(regressor), scale=scale)
+    if problem.task == "classes":
+        return encoded(problem.X, OneModelPerClassOutput(classifier), scale=scale)
     return encoded(problem.X, OneModelPerLabel(classifier), scale=scale)
 
 
@@ -79,14 +83,15 @@ def _adaboost(problem: Problem, random_state: int) -> Any:
 
 
 _BASELINES = (
-    Method("Mean", _mean, group="baseline"),
+    Method("Mean", _mean, _ALL_TASKS, group="baseline"),
     Method(
         "SingleOutput",
         _single_output,
+        _ALL_TASKS,
         space={"model__estimator__learning_rate": (0.05, 0.1, 0.3)},
         group="baseline",
     ),
-    Method("Linear", _linear, group="baseline"),
+    Method("Linear", _linear, _ALL_TASKS, group="baseline"),
     Method(
         "MultiTask",
         _multi_task,

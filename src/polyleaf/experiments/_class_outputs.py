@@ -78,6 +78,48 @@ def outputs_like_classes(dataset: Dataset) -> list[str]:
     return found
 
 
+def text_classes(dataset: Dataset) -> NDArray[Any]:
+    """Give outputs whose values are texts as an array of objects, None where one is missing.
+
+    Raises
+    ------
+    ValueError
+        If some values are no texts, or texts are numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([["a"], [None], ["b"]], dtype=object)
+    >>> text_classes(Dataset(np.zeros((3, 1)), Y, ["x"], ["kind"], "toy")).ravel()
+    array(['a', None, 'b'], dtype=object)
+    """
+    found = np.asarray(dataset.Y).astype(object)
+    for name, column in zip(dataset.output_names, found.T):
+        known = [value for value in column if value is not None and value == value]
+        other = next((value for value in known if not isinstance(value, str)), None)
+        if other is not None or not known:
+            raise ValueError(
+                f"{dataset.name}: compare takes numbers (regression), labels 0 and 1, or classes "
+                f"named by texts; got outputs with classes beside {name!r}, which holds "
+                f"{'nothing' if other is None else repr(other)}. Name outputs with classes in "
+                "`classes` to make a label of each class, or fit a model of mixed kinds."
+            )
+        if len(set(known)) > _MOST_CLASSES and all(map(_is_number, known)):
+            raise ValueError(
+                f"{dataset.name}: got outputs with classes: {name!r} holds texts that are "
+                f"numbers, such as {known[0]!r}. Turn them into numbers first."
+            )
+        column[:] = [value if isinstance(value, str) else None for value in column]
+    return found
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False
+
+
 def _labelled(dataset: Dataset, wanted: list[str]) -> Dataset:
     if not set(wanted) & set(map(str, dataset.output_names)):
         return dataset
@@ -99,7 +141,7 @@ def _labelled(dataset: Dataset, wanted: list[str]) -> Dataset:
     Y = np.column_stack(columns)
     with suppress(ValueError):  # numbers beside texts, which are labels by now
         Y = Y.astype(np.float64)
-    return replace(dataset, Y=Y, output_names=names)
+    return replace(dataset, Y=Y, output_names=names, hierarchy=None)
 
 
 def _sorted(values: set[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 from polyleaf.experiments._baseline_methods import METHODS
+from polyleaf.experiments._class_scores import CLASS_METRICS
 from polyleaf.experiments._comparison import Comparison
 from polyleaf.experiments._identity import digest_of
 from polyleaf.experiments._methods import Method, check_settings, resolve_methods
@@ -33,6 +34,7 @@ from polyleaf.metrics import resolve as resolve_metric
 DEFAULT_METRICS = {
     "regression": ("arrmse", "r2"),
     "multilabel": ("example_f1", "hamming_loss", "subset_zero_one_loss", "macro_f1", "lrap"),
+    "classes": tuple(CLASS_METRICS),
 }
 #: Packages of the rivals, by the name of the method.
 _RIVAL_PACKAGES = {
@@ -80,13 +82,15 @@ def compare(
         name stands for the innermost parameter of that name. A mapping gives names to them.
         None: all methods that can do the task.
     metrics : None or sequence of (str or Metric), default=None
-        Names of `metrics.METRICS`. Methods are tuned for the first one of the task. None: a
-        selection for each task.
+        Names of `metrics.METRICS`, or for outputs with classes "accuracy", "exact_match" and
+        "class_f1" (F1 of every class, averaged). Methods are tuned for the first one of the task.
+        None: a selection for each task.
     classes : sequence of str, default=()
         Names of outputs whose values name classes, as texts or as numbers: each class becomes a
         label ("quality=good"), of two classes the second one. Other outputs are labels if all of
-        a data set's are 0 or 1, and numbers (regression) otherwise; a few whole numbers that are
-        taken for numbers are warned of.
+        a data set's are 0 or 1, classes if all are texts (classifiers then predict a class of
+        each), and numbers (regression) otherwise; a few whole numbers that are taken for numbers
+        are warned of.
     cv : int or splitter, default=5
         The number of folds, or an object with `split`.
     tuning : float or int, default=0.25
@@ -178,16 +182,20 @@ def _metrics_by_task(
         names = [names]
     tasks: list[str] = sorted({problem.task for problem in problems})
     if names is None:
-        return {task: tuple(METRICS[name] for name in DEFAULT_METRICS[task]) for task in tasks}
+        known = METRICS | CLASS_METRICS
+        return {task: tuple(known[name] for name in DEFAULT_METRICS[task]) for task in tasks}
     only = tasks[0] if len(tasks) == 1 else None  # unknown names are told those of the task
     given = [
-        resolve_metric(name, None if isinstance(name, Metric) or name in METRICS else only)
+        CLASS_METRICS[name]
+        if isinstance(name, str) and name in CLASS_METRICS
+        else resolve_metric(name, None if isinstance(name, Metric) or name in METRICS else only)
         for name in names
     ]
     by_task = {task: tuple(m for m in given if m.task == task) for task in tasks}
     for task, found in by_task.items():
         if not found:
-            fitting = ", ".join(repr(name) for name, m in METRICS.items() if m.task == task)
+            known = METRICS | CLASS_METRICS
+            fitting = ", ".join(repr(name) for name, m in known.items() if m.task == task)
             raise ValueError(
                 f"metrics must hold one for {task}, the task of some of the data; choose among "
                 f"{fitting}."

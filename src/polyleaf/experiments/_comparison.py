@@ -175,7 +175,7 @@ class Comparison:
         return np.array([np.nan if value is None else value for value in values])
 
     def output_scores(self, dataset: str) -> dict[str, NDArray[np.float64]]:
-        """Return the score of each output, r² of targets and F1 of labels, by method.
+        """Return the score of each output, r² of targets, F1 of labels, accuracy of classes.
 
         Parameters
         ----------
@@ -187,12 +187,29 @@ class Comparison:
             Means over the folds in which there is one; NaN where there is none. Methods that
             failed, and data sets with very many outputs, have no entry.
         """
+        return self._means_over_folds(dataset, "per_output")
+
+    def _means_over_folds(self, dataset: str, key: str) -> dict[str, NDArray[np.float64]]:
         found: dict[str, list[list[float]]] = {}
         for row in self.rows:
-            if row["dataset"] == dataset and row.get("per_output"):
-                values = [np.nan if v is None else v for v in row["per_output"]]
+            if row["dataset"] == dataset and row.get(key):
+                values = [np.nan if v is None else v for v in row[key]]
                 found.setdefault(row["method"], []).append(values)
         return {method: _column_means(np.array(rows)) for method, rows in found.items()}
+
+    def level_scores(self, dataset: str) -> dict[str, NDArray[np.float64]]:
+        """Return the F1 of all labels of each depth of a hierarchy together, by method.
+
+        Parameters
+        ----------
+        dataset : str
+
+        Returns
+        -------
+        dict of str to ndarray of shape (levels,)
+            Means over the folds, the roots first. Empty if the labels have no hierarchy.
+        """
+        return self._means_over_folds(dataset, "per_level")
 
     def score_matrix(self, metric: str | None = None) -> tuple[list[str], NDArray[np.float64]]:
         """Return mean scores over folds, of data sets by methods.

@@ -135,6 +135,7 @@ def evaluate(
         return _judged_classes(model, X, truth, names, metrics, sample_weight)
     chosen = list(_chosen(metrics, task, y_train))
     given = _Predictions(model, X, truth.shape[1])
+    hierarchy = getattr(model, "hierarchy_", None)
     scores, per_output = {}, {}
     for metric in chosen:
         predicted = given.of(metric, is_asked=metrics is not None)
@@ -142,7 +143,7 @@ def evaluate(
             continue
         arguments = (truth, predicted)
         scores[metric.name] = float(
-            metric.prepare(y_train)(*arguments, sample_weight=sample_weight)
+            metric.prepare(y_train, hierarchy=hierarchy)(*arguments, sample_weight=sample_weight)
         )
         if metric.per_output is not None:
             by_output = metric.prepare(y_train, per_output=True)

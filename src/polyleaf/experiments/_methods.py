@@ -46,7 +46,7 @@ class Method:
     make : callable
         ``make(problem, random_state)``, which returns an unfitted estimator.
     tasks : tuple of str, default=("regression", "multilabel")
-        What it can learn.
+        What it can learn; also "classes", outputs with a class per row.
     space : mapping of str to tuple, default={}
         Parameters and the values to choose from.
     group : {"polyleaf", "baseline", "rival", "own"}, default="own"
@@ -106,7 +106,8 @@ def polyleaf_methods() -> Iterable[Method]:
     for class_name, cls in ESTIMATORS.items():
         for suffix, task in (("Regressor", "regression"), ("Classifier", "multilabel")):
             if class_name.endswith(suffix):
-                kinds.setdefault(class_name.removesuffix(suffix), {})[task] = cls
+                by_task = kinds.setdefault(class_name.removesuffix(suffix), {})
+                by_task |= {task: cls} if task == "regression" else {task: cls, "classes": cls}
     for name, by_task in kinds.items():
         yield Method(name, _MakeByTask(by_task), tuple(by_task), SPACES.get(name, {}), "polyleaf")
 
@@ -169,6 +170,7 @@ def _method(value: Any, registry: Mapping[str, Method], name: str | None = None)
         for task, fits in (
             ("regression", is_regressor(value)),
             ("multilabel", is_classifier(value)),
+            ("classes", is_classifier(value)),
         )
         if fits
     )
@@ -257,7 +259,8 @@ class _MakeByTask:
         self.by_task = by_task
 
     def __call__(self, problem: Problem, random_state: int) -> Any:
-        model = self.by_task[problem.task](random_state=random_state)
+        given = {} if problem.hierarchy is None else {"hierarchy": problem.hierarchy}
+        model = self.by_task[problem.task](random_state=random_state, **given)
         if model.__sklearn_tags__().input_tags.allow_nan:
             return model
         # A model of numbers, all of them known; it scales them by itself.

@@ -16,9 +16,14 @@ from sklearn.utils import _safe_indexing
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 from polyleaf.datasets import Dataset, MultiLabelKFold
-from polyleaf.experiments._class_outputs import outputs_like_classes, with_labels_of_classes
+from polyleaf.experiments._class_outputs import (
+    outputs_like_classes,
+    text_classes,
+    with_labels_of_classes,
+)
+from polyleaf.hierarchy import Hierarchy
 
-Task = Literal["regression", "multilabel"]
+Task = Literal["regression", "multilabel", "classes"]
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
@@ -32,7 +37,10 @@ class Problem:
     X : array, frame or sparse matrix of shape (n, p)
     Y : ndarray or csr_array of shape (n, d)
     feature_names, output_names : list of str
-    task : {"regression", "multilabel"}
+    task : {"regression", "multilabel", "classes"}
+        Classes: Y is an array of objects, texts or None where nothing was observed.
+    hierarchy : Hierarchy or None
+        Of the labels.
     """
 
     name: str
@@ -41,6 +49,7 @@ class Problem:
     feature_names: list[str]
     output_names: list[str]
     task: Task
+    hierarchy: Hierarchy | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -71,6 +80,8 @@ class Problem:
         """Return a digest of the data, to tell whether a results file is about them."""
         digest = hashlib.sha256(str((self.name, self.shape, self.task)).encode())
         digest.update(str((self.feature_names, self.output_names)).encode())
+        if self.hierarchy is not None:
+            digest.update(str(self.hierarchy.to_json()).encode())
         for part in (*_parts(self.X), *_parts(self.Y)):
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
@@ -163,13 +174,9 @@ def _dataset(value: Any, name: str | None) -> Dataset:
 
 def _problem(value: Dataset) -> Problem:
     X, Y = _checked(value.X, f"X of {value.name}"), _checked(value.Y, f"Y of {value.name}")
-    if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USO":
-        raise ValueError(
-            f"{value.name}: compare takes numbers (regression) or labels 0 and 1; got outputs "
-            f"with classes, such as {str(np.asarray(Y).flat[0])!r}. Name those outputs in "
-            "`classes` to make a label of each class, or fit and judge a classifier on them "
-            "directly: `polyleaf fit` and `polyleaf evaluate` take classes."
-        )
+    names = list(value.feature_names), list(value.output_names)
+    if not is_sparse(Y) and np.asarray(Y).dtype.kind in "USTO":
+        return Problem(value.name, X, text_classes(value), *names, "classes")
     task = _task(Y)
     alike = outputs_like_classes(value) if task == "regression" else []
     if alike:
@@ -180,14 +187,9 @@ def _problem(value: Dataset) -> Problem:
             UserWarning,
             stacklevel=4,
         )
-    return Problem(
-        value.name,
-        X,
-        Y,
-        list(value.feature_names),
-        list(value.output_names),
-        task,
-    )
+    is_ordered = task == "multilabel" and value.hierarchy is not None
+    hierarchy = value.hierarchy if is_ordered else None
+    return Problem(value.name, X, Y, *names, task, hierarchy)
 
 
 def _checked(matrix: Any, name: str) -> Any:

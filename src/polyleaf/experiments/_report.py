@@ -21,6 +21,7 @@ from polyleaf.experiments._report_tables import (
     dataset_table,
     example_table,
     leaderboard,
+    level_table,
     verdict_table,
 )
 from polyleaf.experiments._report_words import (
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from polyleaf.experiments._comparison import Comparison
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_TITLES = {"regression": "Regression", "multilabel": "Labels"}
+_TITLES = {"regression": "Regression", "multilabel": "Labels", "classes": "Classes"}
 
 
 def write_report(comparison: Comparison, folder: Path) -> Path:
@@ -131,7 +132,12 @@ def _tables(comparison: Comparison, metric: Metric) -> list[dict[str, Any]]:
     found = (
         table(comparison, metric) for table in (dataset_table, verdict_table, corrected_table)
     )
-    return [table for table in found if table is not None]
+    levels = (
+        level_table(comparison, problem, metric)
+        for problem in comparison.problems
+        if problem.task == metric.task and problem.hierarchy is not None
+    )
+    return [table for table in (*found, *levels) if table is not None]
 
 
 def _cards(comparison: Comparison, metric: Metric) -> list[dict[str, str]]:

@@ -99,7 +99,7 @@ def dataset_figures(comparison: Comparison, problem: Problem, metric: Metric) ->
 
 def output_score(task: str) -> str:
     """Return the name of the score of one output."""
-    return "r²" if task == "regression" else "F1"
+    return {"regression": "r²", "classes": "accuracy"}.get(task, "F1")
 
 
 def methods_by_score(comparison: Comparison, dataset: str, metric: Metric) -> list[str]:
@@ -188,7 +188,7 @@ def _saturation_words(saturated: list[str]) -> str:
 
 def _correlation_figure(problem: Problem) -> Figure:
     names = problem.output_names[:_MOST_SHOWN]
-    if len(names) < 2:
+    if len(names) < 2 or problem.task == "classes":  # which have no correlations
         return _NOTHING
     return {
         "title": "How the outputs hang together",

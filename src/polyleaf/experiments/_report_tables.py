@@ -109,6 +109,34 @@ def dataset_table(comparison: Comparison, metric: Metric) -> Table | None:
     }
 
 
+def level_table(comparison: Comparison, problem: Problem, metric: Metric) -> Table | None:
+    """Return the scores of the levels of a hierarchy, by method."""
+    found = comparison.level_scores(problem.name)
+    order = [name for name in methods_by_score(comparison, problem.name, metric) if name in found]
+    if not order or problem.hierarchy is None:
+        return None
+    sizes = np.bincount(problem.hierarchy.depth)
+    best = {level: max(found[name][level] for name in order) for level in range(sizes.size)}
+    rows = [
+        [
+            {"text": name},
+            *(
+                _number(float(score), "{:.3f}") | {"best": score == best[level]}
+                for level, score in enumerate(found[name])
+            ),
+        ]
+        for name in order
+    ]
+    heads = [f"level {level} ({n:,} labels)" for level, n in enumerate(sizes)]
+    return {
+        "title": f"F1 of each level of the hierarchy, {problem.name}",
+        "caption": "Of all labels of that depth together, means over folds; level 0 are the "
+        "roots. Green: the best of the column.",
+        "columns": [_column("method"), *(_column(head, best="descending") for head in heads)],
+        "rows": rows,
+    }
+
+
 def _direction(metric: Metric) -> str:
     return "descending" if metric.greater_is_better else "ascending"
 
@@ -190,13 +218,13 @@ def example_table(
         for row in comparison.rows:
             if (row["dataset"], row["method"]) == (problem.name, method) and row.get("examples"):
                 title = f"What {method} predicts for rows it has not seen"
-                if problem.task == "regression":
-                    return {"title": title, **_numbers_of(row["examples"], problem)}
+                if problem.task != "multilabel":
+                    return {"title": title, **_values_of(row["examples"], problem)}
                 return {"title": title, **_labels_of(row["examples"], problem)}
     return None
 
 
-def _numbers_of(examples: list[dict[str, Any]], problem: Problem) -> dict[str, Any]:
+def _values_of(examples: list[dict[str, Any]], problem: Problem) -> dict[str, Any]:
     names = problem.output_names[: len(examples[0]["truth"])]
     rows = []
     for example in examples:
@@ -207,7 +235,9 @@ def _numbers_of(examples: list[dict[str, Any]], problem: Problem) -> dict[str, A
     return {"columns": columns, "rows": rows}
 
 
-def _value(value: float | None) -> str:
+def _value(value: float | str | None) -> str:
+    if isinstance(value, str):
+        return value
     return "?" if value is None else f"{value:.4g}"
 
 

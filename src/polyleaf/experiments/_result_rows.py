@@ -103,7 +103,7 @@ def _is_curve(value: Any, job: Job) -> bool:
 
 
 def _are_examples(value: Any, job: Job) -> bool:
-    is_example = _is_label_example if job.problem.task == "multilabel" else _is_number_example
+    is_example = _EXAMPLES[job.problem.task]
     return isinstance(value, list) and all(
         isinstance(item, dict)
         and _is_count(item.get("row"), job)
@@ -126,6 +126,28 @@ def _is_number_example(item: dict[str, Any], n_targets: int) -> bool:
     return set(item) == {"row", "truth", "predicted"} and all(
         _is_list_of_numbers(item[name], length) for name in ("truth", "predicted")
     )
+
+
+def _is_class_example(item: dict[str, Any], n_outputs: int) -> bool:
+    length = min(n_outputs, MOST_NUMBERS_OF_EXAMPLES)
+    return set(item) == {"row", "truth", "predicted"} and all(
+        isinstance(found := item[name], list)
+        and len(found) == length
+        and all(value is None or isinstance(value, str) for value in found)
+        for name in ("truth", "predicted")
+    )
+
+
+_EXAMPLES = {
+    "regression": _is_number_example,
+    "multilabel": _is_label_example,
+    "classes": _is_class_example,
+}
+
+
+def _are_level_scores(value: Any, job: Job) -> bool:
+    hierarchy = job.problem.hierarchy
+    return hierarchy is not None and _is_list_of_numbers(value, int(hierarchy.depth.max()) + 1)
 
 
 def _are_importances(value: Any, job: Job) -> bool:
@@ -173,4 +195,5 @@ _OPTIONAL: dict[str, Test] = {
     "examples": _are_examples,
     "importances": _are_importances,
     "bootstraps": _are_bootstraps,
+    "per_level": _are_level_scores,
 }

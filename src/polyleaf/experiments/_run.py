@@ -12,6 +12,7 @@ import numpy as np
 
 from polyleaf.estimator.label_scores import label_scores
 from polyleaf.experiments._bootstrap import bootstrap_scores
+from polyleaf.experiments._class_scores import known_classes, output_accuracies
 from polyleaf.experiments._encoding import dense
 from polyleaf.experiments._evaluate import check_scores
 from polyleaf.experiments._methods import Method, plain_settings
@@ -109,12 +110,13 @@ def _judged(job: Job) -> dict[str, Any]:
     predicted = _predicted(model, X_test, Y)
     predict_seconds = time.perf_counter() - start
     row: dict[str, Any] = {
-        "scores": _scores(job.metrics, model, X_test, Y_test, predicted, Y),
+        "scores": _scores(job, job.metrics, model, X_test, Y_test, predicted, Y),
         "settings": plain_settings(settings),
         "n_tried": n_tried,
         "fit_seconds": fit_seconds,
         "predict_seconds_per_row": predict_seconds / max(len(test), 1),
         "per_output": _per_output(job.problem, Y_test, predicted),
+        **_per_level(job.problem, Y_test, predicted),
         "curve": _curve(job, model, X_test, Y_test, Y),
     }
     row |= model_facts(model)
@@ -160,7 +162,7 @@ def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
         (X_kept, Y_kept), (X_held, Y_held) = (inner.rows(rows) for rows in fold)
         model = _make(job, settings).fit(X_kept, Y_kept)
         predicted = _predicted(model, X_held, Y_kept)
-        score = _scores((metric,), model, X_held, Y_held, predicted, Y_kept)[metric.name]
+        score = _scores(job, (metric,), model, X_held, Y_held, predicted, Y_kept)[metric.name]
         return float("nan") if score is None else score
 
     return choose_settings(
@@ -178,7 +180,13 @@ def _predicted(model: Any, X: Any, Y_train: Any) -> Any:
 
 
 def _scores(
-    metrics: tuple[Metric, ...], model: Any, X: Any, Y: Any, predicted: Any, Y_train: Any
+    job: Job,
+    metrics: tuple[Metric, ...],
+    model: Any,
+    X: Any,
+    Y: Any,
+    predicted: Any,
+    Y_train: Any,
 ) -> dict[str, float | None]:
     """Return the value of each metric; None where the model gives no scores to judge."""
     values: dict[str, float | None] = {}
@@ -193,7 +201,7 @@ def _scores(
                 values[metric.name] = None
                 continue
             given = scores
-        value = float(metric.prepare(Y_train)(Y, given))
+        value = float(metric.prepare(Y_train, hierarchy=job.problem.hierarchy)(Y, given))
         values[metric.name] = value if np.isfinite(value) else None
     return values
 
@@ -203,9 +211,23 @@ def _per_output(problem: Problem, Y: Any, predicted: Any) -> list[float | None]:
         return []
     if problem.task == "regression":
         values = macro_r2_score(Y, predicted, multioutput="raw_values")
+    elif problem.task == "classes":
+        values = output_accuracies(Y, predicted)
     else:
         values = label_f1_score(Y, predicted, average=None)
     return [round(float(v), 5) if np.isfinite(v) else None for v in values]
+
+
+def _per_level(problem: Problem, Y: Any, predicted: Any) -> dict[str, list[float | None]]:
+    """Return the F1 of all labels of each depth together, if the labels have a hierarchy."""
+    if problem.hierarchy is None:
+        return {}
+    depth, found = problem.hierarchy.depth, []
+    for level in range(int(depth.max()) + 1):
+        labels = np.flatnonzero(depth == level)
+        value = float(label_f1_score(Y[:, labels], predicted[:, labels], average="micro"))
+        found.append(round(value, 5) if np.isfinite(value) else None)
+    return {"per_level": found}
 
 
 def _curve(job: Job, model: Any, X: Any, Y: Any, Y_train: Any) -> list[list[float]]:
@@ -216,7 +238,7 @@ def _curve(job: Job, model: Any, X: Any, Y: Any, Y_train: Any) -> list[list[floa
     staged = "staged_predict_proba" if metric.needs_scores else "staged_predict"
     if not hasattr(model, staged):
         return []
-    score = metric.prepare(Y_train)
+    score = metric.prepare(Y_train, hierarchy=job.problem.hierarchy)
     points: list[list[float]] = []
     size, last = 0, None
     for predicted in getattr(model, staged)(X):
@@ -244,6 +266,8 @@ def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[
     few outputs.
     """
     shown = slice(0, _N_EXAMPLES)
+    if problem.task == "classes":
+        return _class_examples(test[shown], Y[shown], predicted[shown])
     truth, guess = (dense(m[shown]).astype(np.float64) for m in (Y, predicted))
     rows = test[shown]
     if problem.task == "multilabel":
@@ -260,4 +284,18 @@ def _examples(problem: Problem, test: Any, Y: Any, predicted: Any) -> list[dict[
     return [
         {"row": int(row), "truth": plain_floats(t[kept]), "predicted": plain_floats(g[kept])}
         for row, t, g in zip(rows, truth, guess)
+    ]
+
+
+def _class_examples(rows: Any, Y: Any, predicted: Any) -> list[dict[str, Any]]:
+    """Return truth and prediction of a few outputs, as texts; None where nothing is observed."""
+    kept = slice(0, MOST_NUMBERS_OF_EXAMPLES)
+    known = known_classes(Y)
+    return [
+        {
+            "row": int(row),
+            "truth": [str(v) if k else None for v, k in zip(truth[kept], seen[kept])],
+            "predicted": [str(value) for value in guess[kept]],
+        }
+        for row, truth, guess, seen in zip(rows, Y, predicted, known)
     ]

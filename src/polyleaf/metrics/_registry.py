@@ -39,8 +39,9 @@ class Metric:
     function : callable
         ``function(y_true, y_pred, *, sample_weight=None, **from_training)``, which returns a
         number.
-    task : {"regression", "multilabel", "binary", "multiclass"}
-        What Y holds: numbers, labels (all of `METRICS` are for these two), or one class per row.
+    task : {"regression", "multilabel", "binary", "multiclass", "classes"}
+        What Y holds: numbers, labels (all of `METRICS` are for these two), one class per row, or
+        one class per row and output.
     needs : {"values", "labels", "scores", "probabilities"}
         What it compares with Y: predicted numbers, predicted label sets (0 and 1), scores (the
         higher, the likelier), or scores that must be probabilities (for a binary problem those of
@@ -51,6 +52,8 @@ class Metric:
     per_output : callable or None, default=None
         The same with one number for each output, of shape (d,), where outputs can be judged one
         by one.
+    takes_hierarchy : bool, default=False
+        Whether the function has a parameter `hierarchy`, by which it adds ancestors of labels.
 
     Examples
     --------
@@ -64,18 +67,21 @@ class Metric:
 
     name: str
     function: Score
-    task: Literal["regression", "multilabel", "binary", "multiclass"]
+    task: Literal["regression", "multilabel", "binary", "multiclass", "classes"]
     needs: Literal["values", "labels", "scores", "probabilities"]
     greater_is_better: bool
     from_training: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     per_output: Callable[..., Any] | None = None
+    takes_hierarchy: bool = False
 
     @property
     def needs_scores(self) -> bool:
         """Whether it compares scores or probabilities, not what `predict` gives."""
         return self.needs in ("scores", "probabilities")
 
-    def prepare(self, y_train: Any = None, *, per_output: bool = False) -> Callable[..., Any]:
+    def prepare(
+        self, y_train: Any = None, *, per_output: bool = False, hierarchy: Any = None
+    ) -> Callable[..., Any]:
         """Compute once what the metric needs from the training rows.
 
         Parameters
@@ -84,6 +90,8 @@ class Metric:
             The Y that the model was trained on. Some metrics need it, others ignore it.
         per_output : bool, default=False
             Whether the function is to give one number for each output, of shape (d,).
+        hierarchy : Hierarchy or None, default=None
+            Of the labels, for a metric that takes one; others ignore it.
 
         Returns
         -------
@@ -102,6 +110,8 @@ class Metric:
             )
         function = self.per_output if per_output and self.per_output else self.function
         arguments = {name: compute(y_train) for name, compute in self.from_training.items()}
+        if self.takes_hierarchy and hierarchy is not None:
+            arguments["hierarchy"] = hierarchy
         return partial(function, **arguments) if arguments else function
 
     def scorer(self) -> Callable[..., float]:
@@ -205,6 +215,10 @@ def _of_labels(name: str, function: Score, *, greater: bool, per_label: Any = No
     return Metric(name, function, "multilabel", "labels", greater, per_output=per_label)
 
 
+def _of_closed_labels(name: str, function: Score) -> Metric:
+    return Metric(name, function, "multilabel", "labels", True, takes_hierarchy=True)
+
+
 def _of_scores(name: str, function: Score, *, greater: bool, **from_training: Any) -> Metric:
     return Metric(name, function, "multilabel", "scores", greater, from_training)
 
@@ -259,11 +273,9 @@ METRICS: dict[str, Metric] = {
             per_label=partial(_F1, average=None),
         ),
         _of_labels("micro_f1", partial(_F1, average="micro"), greater=True),
-        _of_labels(
-            "hierarchical_precision", _hierarchical.hierarchical_precision_score, greater=True
-        ),
-        _of_labels("hierarchical_recall", _hierarchical.hierarchical_recall_score, greater=True),
-        _of_labels("hierarchical_f1", _hierarchical.hierarchical_f1_score, greater=True),
+        _of_closed_labels("hierarchical_precision", _hierarchical.hierarchical_precision_score),
+        _of_closed_labels("hierarchical_recall", _hierarchical.hierarchical_recall_score),
+        _of_closed_labels("hierarchical_f1", _hierarchical.hierarchical_f1_score),
         _of_probabilities("log_loss", _probabilities.log_loss),
         _of_probabilities("brier_score", _probabilities.brier_score_loss),
         Metric(

@@ -325,7 +325,7 @@ class RuleClassifier(RuleEstimator, Classifier):
             chosen = np.concatenate(parts)
         else:
             probabilities = self._probabilities(scores, by_label=True)
-            chosen = decode_labels(decoding.resolve(rule), targets, probabilities)
+            chosen = decode_labels(decoding.resolve(rule), targets.hierarchy, probabilities)
         if targets.hierarchy is not None:
             chosen = targets.hierarchy.close(chosen)
         return sparse.csr_array(chosen) if targets.is_sparse else chosen

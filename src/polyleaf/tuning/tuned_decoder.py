@@ -20,7 +20,9 @@ from polyleaf.data.read_targets import check_output_names
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.decoding import Decoder, LabelCalibrator
 from polyleaf.estimator.base import OneState
+from polyleaf.estimator.classifier import decode_labels
 from polyleaf.estimator.label_scores import ScoreKind, label_scores, score_kind
+from polyleaf.hierarchy import Hierarchy
 from polyleaf.tuning.inputs import label_numbers, read_label_matrix, read_rows
 
 _MOST_ROWS = 4000  # on which candidates are compared
@@ -138,14 +140,17 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         kind = score_kind(self.estimator)
         calibrators = self._calibrators(kind)
         candidates = list(product(calibrators, _decoders(self.decoding, metric, labels)))
-        folds = self._folds(X, y)
-        scores = self._scores_by_fold(X, y, folds, labels.shape[1])
-        held_out = [labels[test] for _, test in folds]
-        chosen, decoder, results = _choose(candidates, scores, held_out, metric)
-        calibrator = _fit_calibrator(chosen, _stack(scores), _stack(held_out))
-        decoder = clone(decoder).fit(_stack(held_out), _calibrate(calibrator, _stack(scores)))
         named = {} if output_names is None else {"output_names": output_names}
         estimator = clone(self.estimator).fit(X, y, **named)
+        hierarchy = hierarchy_of(estimator)
+        if hierarchy is not None:
+            labels = hierarchy.close(labels)
+        folds = self._folds(X, y if hierarchy is None else labels)
+        scores = self._scores_by_fold(X, y, folds, labels.shape[1], named)
+        held_out = [labels[test] for _, test in folds]
+        chosen, decoder, results = _choose(candidates, scores, held_out, metric, hierarchy)
+        calibrator = _fit_calibrator(chosen, _stack(scores), _stack(held_out))
+        decoder = clone(decoder).fit(_stack(held_out), _calibrate(calibrator, _stack(scores)))
         # All at once: an error above leaves an earlier fit as it was.
         self.__dict__.update(
             estimator_=estimator, decoder_=decoder, calibrator_=calibrator, results_=results
@@ -167,7 +172,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         scores = label_scores(self.estimator_, read_rows(X), self.n_outputs_)
         probabilities = _calibrate(self.calibrator_, scores)
-        hierarchy = getattr(self.estimator_, "hierarchy_", None)
+        hierarchy = hierarchy_of(self.estimator_)
         return probabilities if hierarchy is None else hierarchy.raise_ancestors(probabilities)
 
     def predict(self, X: Any) -> Any:
@@ -183,9 +188,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             0 and 1; sparse if the estimator's probabilities are.
         """
         probabilities = self.predict_proba(X)
-        chosen = self.decoder_.decode(probabilities)
-        hierarchy = getattr(self.estimator_, "hierarchy_", None)
-        return chosen if hierarchy is None else hierarchy.close(chosen)
+        return decode_labels(self.decoder_, hierarchy_of(self.estimator_), probabilities)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score predicted label sets by the metric that they were tuned for.
@@ -271,7 +274,9 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             )
         return [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y)]
 
-    def _scores_by_fold(self, X: Any, y: Any, folds: Any, n_labels: int) -> list[Any]:
+    def _scores_by_fold(
+        self, X: Any, y: Any, folds: Any, n_labels: int, named: dict[str, Any]
+    ) -> list[Any]:
         n_jobs = self.n_jobs
         if n_jobs is not None:
             if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
@@ -280,7 +285,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 )
             n_jobs = max(-(2**31), min(int(n_jobs), len(folds)))
         scores: list[Any] = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_and_score)(clone(self.estimator), X, y, train, test, n_labels)
+            delayed(_fit_and_score)(clone(self.estimator), X, y, train, test, n_labels, named)
             for train, test in folds
         )
         return scores
@@ -327,8 +332,22 @@ def is_of_metric(score: Any) -> bool:
     return isinstance(score, _Signed)
 
 
-def _fit_and_score(estimator: Any, X: Any, y: Any, train: Any, test: Any, n_labels: int) -> Any:
-    estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train))
+def hierarchy_of(estimator: Any) -> Hierarchy | None:
+    """Give the hierarchy that a fitted classifier, or the last step of a pipeline, respects."""
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    return getattr(last, "hierarchy_", None)
+
+
+def _fit_and_score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    train: Any,
+    test: Any,
+    n_labels: int,
+    named: dict[str, Any],
+) -> Any:
+    estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **named)
     return label_scores(estimator, _safe_indexing(X, test), n_labels)
 
 
@@ -337,6 +356,7 @@ def _choose(
     scores: list[Any],
     labels: list[Any],
     metric: metrics.Metric,
+    hierarchy: Hierarchy | None,
 ) -> tuple[LabelCalibrator | None, Decoder, list[dict[str, Any]]]:
     """Fit every candidate on all folds but one and score it there; return the best one.
 
@@ -346,6 +366,8 @@ def _choose(
     scores, labels : list
         Of each fold.
     metric : Metric
+    hierarchy : Hierarchy or None
+        Which label sets respect.
 
     Returns
     -------
@@ -369,7 +391,8 @@ def _choose(
                     _calibrate(fitted, scores[fold][rows]),
                 )
             known, new = calibrated[id(calibrator)]
-            predicted[number].append(clone(decoder).fit(known_labels, known).decode(new))
+            fitted_decoder = clone(decoder).fit(known_labels, known)
+            predicted[number].append(decode_labels(fitted_decoder, hierarchy, new))
     score = metric.prepare(_stack(labels))
     values = [score(_stack(compared), _stack(parts)) for parts in predicted]
     sign = -1.0 if metric.greater_is_better else 1.0
