@@ -43,7 +43,7 @@ SETS = {
 }
 CLUS = {"CLUS-HMC, tree": "tree", "CLUS-HMC, bagging": "Bagging", "CLUS-HMC, forest": "RForest"}
 #: Leaves from which the validation rows choose.
-CHOICES = [{"min_samples_leaf": size} for size in (3, 5, 10, 20)]
+CHOICES = [{"min_samples_leaf": size} for size in (3, 5, 10, 20, 40)]
 #: What is fixed, and what the final model has more of.
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "TreeClassifier": ({"pruning": "f_test"}, {}),

@@ -1,7 +1,7 @@
 """One model of mixed kinds beside a model per output, on the same rows.
 
     python -m benchmarks.mixed            # births2, if it is there, and generated data
-    python -m benchmarks.mixed --folds 2 --rows 1000
+    python -m benchmarks.mixed --folds 3 --rows 1000 --write  # docs/benchmarks/mixed.md, too
 
 A model per output is the regressor or classifier of its kind (`BoostingMixed` of one column is
 `BoostingRegressor` or `BoostingClassifier`, bit by bit). The score of an output is what takes off
@@ -13,8 +13,12 @@ ten features; unrelated ones depend on features of their own.
 from __future__ import annotations
 
 import argparse
+import datetime
+import platform
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +28,32 @@ from sklearn.model_selection import KFold
 import polyleaf
 from benchmarks.real_data import REAL_DATA, data_folder
 
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "mixed.md"
+TEXT = """\
+# One model of mixed kinds beside a model per output
+
+```console
+$ {command}
+```
+
+polyleaf {version}, {today}, {machine}. Mean scores of all outputs: what the predictions take off
+the squared error of the best constant (r2 of numbers and counts, the Brier skill score of classes
+and labels). A model per output is the regressor or classifier of its kind, with the same settings;
+boosting stops early in both ways, on a tenth of the training rows. "Related" and "unrelated" are
+generated: {rows} rows, eight outputs of four kinds, which depend on three hidden numbers or on
+features of their own; means over {seeds} draws and {folds} folds. births2 has {births} rows and
+four outputs. Seconds are those of one model and of all models of single outputs, of a machine that
+others used, too.
+
+{lines}
+
+Where outputs are related, one model is better on average; where they have nothing in common, a
+model per output may be better, and is for forests.
+"""
 MODELS: dict[str, Any] = {
     "RandomForestMixed": {"n_estimators": 100},
     "ExtraTreesMixed": {"n_estimators": 100},
-    "BoostingMixed": {"n_estimators": 200},
+    "BoostingMixed": {"n_estimators": 200, "early_stopping": True},
 }
 
 
@@ -103,21 +129,68 @@ def problems(n_rows: int, seeds: int) -> Iterator[tuple[str, Any]]:
             yield f"{word} {seed}", generated(n_rows, related, seed)
 
 
-def main() -> None:
-    """Print a table per problem and model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=2)
-    arguments = parser.parse_args()
-    print(f"{'problem':14}{'model':20}{'mixed':>8}{'separate':>10}{'won':>7}{'seconds':>16}")
-    for title, data in problems(arguments.rows, arguments.seeds):
+def rows_of(n_rows: int, seeds: int, folds: int) -> Iterator[dict[str, Any]]:
+    """Yield what was measured for every problem and model."""
+    for title, data in problems(n_rows, seeds):
         for name in MODELS:
-            both = scores(name, data, arguments.folds)
+            both = scores(name, data, folds)
             one, own = both["mixed"][0], both["separate"][0]
-            won = f"{int((one > own).sum())}/{one.size}"
-            spent = f"{both['mixed'][1]:.1f} / {both['separate'][1]:.1f}"
-            print(f"{title:14}{name:20}{one.mean():8.3f}{own.mean():10.3f}{won:>7}{spent:>16}")
+            yield {
+                "problem": title.split()[0],
+                "model": name,
+                "mixed": float(one.mean()),
+                "separate": float(own.mean()),
+                "won": int((one > own).sum()),
+                "n": one.size,
+                "seconds": (both["mixed"][1], both["separate"][1]),
+            }
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Make lines of a table, means over the seeds of a problem."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["problem"], row["model"]), []).append(row)
+    lines = [
+        "| outputs | model | one model | a model per output | better together | seconds |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for (problem, model), found in groups.items():
+        mixed, separate = (np.mean([row[way] for row in found]) for way in ("mixed", "separate"))
+        won = f"{sum(r['won'] for r in found)} of {sum(r['n'] for r in found)}"
+        spent = [np.mean([row["seconds"][i] for row in found]) for i in (0, 1)]
+        cells = [problem, f"`{model}`", f"{mixed:.3f}", f"{separate:.3f}", won]
+        lines.append("| " + " | ".join([*cells, f"{spent[0]:.1f} / {spent[1]:.1f}"]) + " |")
+    return lines
+
+
+def main() -> None:
+    """Print a table; write the page if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=600)
+    parser.add_argument("--folds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks/mixed.md")
+    arguments = parser.parse_args()
+    rows = []
+    for row in rows_of(arguments.rows, arguments.seeds, arguments.folds):
+        rows.append(row)
+        print(row, flush=True)
+    lines = table(rows)
+    print("\n".join(lines))
+    if arguments.write:
+        text = TEXT.format(
+            command=" ".join(["python -m benchmarks.mixed", *sys.argv[1:]]),
+            version=polyleaf.__version__,
+            today=datetime.date.today().isoformat(),
+            machine=platform.machine(),
+            rows=arguments.rows,
+            seeds=arguments.seeds,
+            folds=arguments.folds,
+            births=4 * arguments.rows,
+            lines="\n".join(lines),
+        )
+        PAGE.write_text(text)
 
 
 if __name__ == "__main__":

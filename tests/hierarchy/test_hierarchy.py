@@ -1,5 +1,7 @@
 """Hierarchies: the forms they come in, what they refuse, and what they make of labels."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -13,6 +15,7 @@ from polyleaf.datasets import (
     read_edges,
     read_obo,
 )
+from polyleaf.decoding import ExampleF1
 from polyleaf.hierarchy import Hierarchy, as_hierarchy
 
 #: 0 -> 1 -> 3, 0 -> 2 -> 3, 2 -> 4, and 5 alone: 3 has two parents.
@@ -239,6 +242,37 @@ def test_closing_refuses_what_are_no_labels():
         diamond().close(np.full((2, 6), 2))
     with pytest.raises(ValueError, match="each of the 6 labels"):
         diamond().close(np.zeros((2, 5)))
+
+
+# Decisions --------------------------------------------------------------------------------------
+
+
+def all_closed_sets(hierarchy):
+    sets = np.array(list(product([0, 1], repeat=hierarchy.n_outputs)))
+    return sets[[hierarchy.is_closed(row[None]) for row in sets]]
+
+
+def expected_f1(sets, shares, guess):
+    both = (sets * guess).sum(axis=1)
+    sizes = sets.sum(axis=1) + guess.sum()
+    return shares @ np.where(sizes > 0, 2 * both / np.maximum(sizes, 1), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_decoding_by_f1_is_optimal_for_hierarchical_f1(seed):
+    hierarchy = diamond()
+    sets = all_closed_sets(hierarchy)
+    shares = np.random.default_rng(seed).dirichlet(np.full(len(sets), 0.3))
+    chosen = ExampleF1().decode_joint(shares[None], sets)
+    assert hierarchy.is_closed(chosen)
+    best = max(expected_f1(sets, shares, guess) for guess in sets)
+    assert expected_f1(sets, shares, chosen[0]) == pytest.approx(best)
+
+
+def test_thresholds_of_scores_that_respect_it_give_closed_sets():
+    scores = diamond().raise_ancestors(np.random.default_rng(0).random((50, 6)))
+    for threshold in (0.2, 0.5, 0.8):
+        assert diamond().is_closed((scores > threshold).astype(int))
 
 
 # Files ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from hostile_outcomes import Target
 from hostile_parts import defaults_of
 
 from polyleaf import export, inspection
+from polyleaf.hierarchy import as_hierarchy
 
 #: Models that functions read, by the name of the function; a tree for all others.
 _MODELS = {
@@ -62,6 +63,9 @@ def arguments_of(name, function):
         "a": lambda: 0,
         "b": lambda: 1,
         "output": lambda: 0,
+        "hierarchy": lambda: as_hierarchy([(0, 1)], 3),
+        "scores": lambda: [0.9, 0.5, 0.1],
+        "labels": lambda: [1, 0, 0],
     }
     given = defaults_of(function) | {p: v for p, v in _SMALL.items() if p in parameters}
     return given | {p: known[p]() for p in parameters if p in known}

@@ -15,6 +15,7 @@ from polyleaf.inspection._learning_curve import plot_learning_curve
 from polyleaf.inspection._output_map import plot_output_map
 from polyleaf.inspection._permutation import PermutationImportances, permutation_importances
 from polyleaf.inspection._plot_dependence import plot_dependence
+from polyleaf.inspection._plot_hierarchy import plot_hierarchy
 from polyleaf.inspection._plot_shap import (
     plot_shap_dependence,
     plot_shap_difference,
@@ -44,6 +45,7 @@ __all__ = [
     "permutation_importances",
     "plot_consensus_graph",
     "plot_dependence",
+    "plot_hierarchy",
     "plot_learning_curve",
     "plot_output_importances",
     "plot_output_map",
