@@ -17,6 +17,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "polyleaf"
 LAYERS = (
     {"cli"},
     {"experiments"},
+    {"auto"},
     {"inspection", "tuning", "export", "distributed"},
     {"forests", "boosting", "rules", "graphs"},
     {"trees"},

@@ -24,10 +24,13 @@ from polyleaf.trees import TreeClassifier, TreeMixed, TreeRegressor
 
 if TYPE_CHECKING:
     from polyleaf import datasets, experiments, export, inspection
+    from polyleaf.auto import AutoClassifier, AutoRegressor
     from polyleaf.experiments import evaluate
     from polyleaf.tuning import TunedDecoder, cross_val_proba
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "BaggedTreesClassifier",
     "BaggedTreesRegressor",
     "BinnedData",
@@ -67,6 +70,8 @@ __all__ = [
 
 #: Imported when they are first asked for, so that importing polyleaf is quick.
 _LATER = {
+    "AutoClassifier": "polyleaf.auto",
+    "AutoRegressor": "polyleaf.auto",
     "TunedDecoder": "polyleaf.tuning",
     "cross_val_proba": "polyleaf.tuning",
     "datasets": "polyleaf.datasets",

@@ -27,7 +27,10 @@ _FAMILIES = {
     "rules": ("RuleRegressor", "RuleClassifier"),
 }
 #: Estimators around another one.
-_AROUND_OTHERS = {"tuning": ("TunedDecoder",)}
+_AROUND_OTHERS = {
+    "tuning": ("TunedDecoder",),
+    "auto": ("AutoRegressor", "AutoClassifier"),
+}
 
 
 class LazyClasses(Mapping[str, Any]):
@@ -64,5 +67,5 @@ class LazyClasses(Mapping[str, Any]):
 
 #: All that a model file may hold and the contract tests run over.
 ESTIMATORS = LazyClasses(_FAMILIES)
-#: Model files hold these if the estimator inside is one of polyleaf's.
+#: Model files hold these if the estimators inside are polyleaf's.
 META_ESTIMATORS = LazyClasses(_AROUND_OTHERS)

@@ -172,6 +172,12 @@ def _tuned():
             yield f"tuned-{name}-{calibration}".lower(), tuned, X, LABELS
 
 
+def _auto():
+    small = {"budget": "small", "cv": 2, "random_state": 0}
+    yield "auto-regressor", polyleaf.AutoRegressor(**small), X, NUMBERS
+    yield "auto-classifier", polyleaf.AutoClassifier(metric="example_f1", **small), X, LABELS
+
+
 def _sparse(labels):
     return sparse.csr_array(labels)
 
@@ -188,6 +194,7 @@ def golden_cases():
         _graphs,
         _hierarchies,
         _tuned,
+        _auto,
     ):
         yield from cases()
 

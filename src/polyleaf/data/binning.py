@@ -124,6 +124,15 @@ class BinnedData:
         self._lock = threading.Lock()
 
     @classmethod
+    def of_encoded(cls, schema: FeatureSchema, encoded: EncodedX) -> BinnedData:
+        """Take rows that were encoded before, for models that share a schema."""
+        data = cls.__new__(cls)
+        data.schema, data.encoded, data.Y = schema, encoded, None
+        data._binned = {}
+        data._lock = threading.Lock()
+        return data
+
+    @classmethod
     def from_batches(
         cls,
         batches: Any,

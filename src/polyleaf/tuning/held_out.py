@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing
 
 from polyleaf.checks.matrices import is_sparse, read_sparse
@@ -95,7 +95,7 @@ def cross_val_proba(
     X = read_rows(X)
     n_rows = len(X) if isinstance(X, (list, tuple)) else int(X.shape[0])
     targets = read_classes(Y, n_rows, estimator_name="cross_val_proba")
-    folds = _folds(cv, X, Y, targets, groups, random_state)
+    folds = make_folds(cv, X, Y, targets, groups, random_state)
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fold_probabilities)(
             clone(model), X, Y, sample_weight, train, test, targets.schema
@@ -107,11 +107,13 @@ def cross_val_proba(
     return joined if targets.schema.kind == "multiclass-multioutput" else joined[0]
 
 
-def _folds(cv: Any, X: Any, Y: Any, targets: Targets, groups: Any, random_state: Any) -> Folds:
+def make_folds(cv: Any, X: Any, Y: Any, targets: Targets, groups: Any, random_state: Any) -> Folds:
     """Find the rows of each fold, and check that every row is tested once."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
         if groups is None:
-            splitter = MultiLabelKFold(int(cv), random_state=random_state)
+            splitter: Any = MultiLabelKFold(int(cv), random_state=random_state)
+            if targets.schema.kind == "regression":
+                splitter = KFold(int(cv), shuffle=True, random_state=random_state)
             pairs: Iterable[Any] = splitter.split(X, targets.values)
         else:
             pairs = GroupKFold(int(cv)).split(np.zeros(targets.n_rows), groups=groups)

@@ -55,8 +55,8 @@ def tuned_to_file(tuned: TunedDecoder) -> tuple[Arrays, dict[str, Any]]:
         )
     arrays, estimator = tuned.estimator_._to_file()
     arrays = {_PREFIX + name: array for name, array in arrays.items()}
-    decoder, decoder_arrays = _decoder_to_file(tuned.decoder_)
-    calibrator, calibrator_arrays = _calibrator_to_file(tuned.calibrator_)
+    decoder, decoder_arrays = decoder_to_file(tuned.decoder_)
+    calibrator, calibrator_arrays = calibrator_to_file(tuned.calibrator_)
     metadata = {
         "estimator": type(tuned).__name__,
         "inner": estimator,
@@ -91,8 +91,8 @@ def tuned_from_file(arrays: Arrays, metadata: dict[str, Any]) -> TunedDecoder:
     n_labels = len(estimator.output_names_)
     tuned = TunedDecoder(clone(estimator), **_parameters_from_json(metadata["parameters"]))
     tuned.estimator_ = estimator
-    tuned.decoder_ = _decoder_from_file(arrays, metadata["decoder"], n_labels)
-    tuned.calibrator_ = _calibrator_from_file(arrays, metadata["calibrator"], n_labels)
+    tuned.decoder_ = decoder_from_file(arrays, metadata["decoder"], n_labels)
+    tuned.calibrator_ = calibrator_from_file(arrays, metadata["calibrator"], n_labels)
     tuned.results_ = [_result_from_json(result) for result in metadata["results_"]]
     tuned._take_shape(n_labels)
     return tuned
@@ -161,7 +161,8 @@ def _result_from_json(stored: Any) -> dict[str, Any]:
     }
 
 
-def _decoder_to_file(decoder: Decoder) -> tuple[dict[str, Any], Arrays]:
+def decoder_to_file(decoder: Decoder) -> tuple[dict[str, Any], Arrays]:
+    """Give what a model file holds of a fitted decoder."""
     stored = decoding_to_json(_without_score(decoder))
     if isinstance(decoder, decoding.TunedThreshold):
         return stored, {"decoder_thresholds": np.array([decoder.threshold_])}
@@ -176,7 +177,8 @@ def _decoder_to_file(decoder: Decoder) -> tuple[dict[str, Any], Arrays]:
     return stored, {}
 
 
-def _decoder_from_file(arrays: Arrays, stored: Any, n_labels: int) -> Decoder:
+def decoder_from_file(arrays: Arrays, stored: Any, n_labels: int) -> Decoder:
+    """Undo `decoder_to_file`, and check everything."""
     decoder = decoding.resolve(decoding_from_json(stored))
     decoder.check_params()
     if isinstance(decoder, decoding.TunedThreshold):
@@ -194,7 +196,8 @@ def _decoder_from_file(arrays: Arrays, stored: Any, n_labels: int) -> Decoder:
     return decoder
 
 
-def _calibrator_to_file(calibrator: LabelCalibrator | None) -> tuple[Any, Arrays]:
+def calibrator_to_file(calibrator: LabelCalibrator | None) -> tuple[Any, Arrays]:
+    """Give what a model file holds of a fitted calibrator, if there is one."""
     if calibrator is None:
         return None, {}
     steps = calibrator.isotonic_
@@ -211,7 +214,8 @@ def _calibrator_to_file(calibrator: LabelCalibrator | None) -> tuple[Any, Arrays
     return calibrator.get_params(deep=False), arrays
 
 
-def _calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCalibrator | None:
+def calibrator_from_file(arrays: Arrays, stored: Any, n_labels: int) -> LabelCalibrator | None:
+    """Undo `calibrator_to_file`, and check everything."""
     if stored is None:
         return None
     calibrator = LabelCalibrator(**stored)

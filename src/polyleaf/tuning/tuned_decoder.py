@@ -291,6 +291,28 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return scores
 
 
+def tuned_decision(
+    scores: list[Any], labels: list[Any], metric: metrics.Metric
+) -> tuple[LabelCalibrator | None, Decoder]:
+    """Choose calibration and decoder for a metric, and fit them, given folds of held-out rows.
+
+    Parameters
+    ----------
+    scores : list of ndarray of shape (n_fold, d)
+        Probabilities of rows that the model has not seen, of each fold.
+    labels : list of ndarray or csr_array of shape (n_fold, d)
+        Labels of the same rows; NaN is not observed.
+    metric : Metric
+        One that compares label sets.
+    """
+    calibrators = [None, LabelCalibrator("sigmoid"), LabelCalibrator("isotonic")]
+    candidates = list(product(calibrators, _decoders("auto", metric, _stack(labels))))
+    chosen, decoder, _ = _choose(candidates, scores, labels, metric)
+    calibrator = _fit_calibrator(chosen, _stack(scores), _stack(labels))
+    fitted = clone(decoder).fit(_stack(labels), _calibrate(calibrator, _stack(scores)))
+    return calibrator, fitted
+
+
 def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]:
     """Return the decoders to choose from, those that tune a threshold set to the metric."""
     if isinstance(choice, str) and choice == "auto":
