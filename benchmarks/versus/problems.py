@@ -156,6 +156,12 @@ PROBLEMS: dict[str, Problem] = {
             )
             for d in (2, 4, 6)
         ),
+        *(
+            dense_regression(
+                f"dense-5k-20-{d}", n_train=5_000, n_test=500, n_features=20, n_outputs=d
+            )
+            for d in (1, 16, 100)
+        ),
         dense_regression(
             "dense-250-300-16", n_train=250, n_test=1_000, n_features=300, n_outputs=16
         ),

@@ -64,6 +64,25 @@ TASKS: dict[str, Task] = {
             metrics=("r2",),
         ),
         Task(
+            # fit grows the trees, predict explains the test rows
+            name="shap",
+            settings={
+                name: {
+                    "max_depth": 6,
+                    "n_estimators": n_estimators,
+                    "learning_rate": 0.1,
+                    "n_background": n_background,
+                }
+                for name, n_estimators, n_background in (
+                    ("paths", 100, None),
+                    # rivals take minutes for more trees
+                    ("background-1000", 10, 1000),
+                )
+            },
+            problems=("dense-5k-20-1", "dense-5k-20-16", "dense-5k-20-100"),
+            metrics=("r2",),
+        ),
+        Task(
             name="rows",
             settings={
                 "depth-6": {"max_depth": 6, "n_estimators": 30, "learning_rate": 0.1},

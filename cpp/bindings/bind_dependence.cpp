@@ -67,16 +67,20 @@ void set_values(DependenceTrees::Task<T>& task, const DependenceTrees& trees,
 template <typename T>
 void count_rows(const BoundDependenceTrees& self, const Vector<int32_t>& features,
                 const Vector<int64_t>& offsets, const Vector<double>& grid, int64_t first,
-                int64_t last, const Matrix<T>& columns,
+                int64_t last, const Matrix<T>& X, const Matrix<T>& columns,
                 const std::optional<Vector<double>>& weights, OutVector<double> leaf_weights,
                 int n_threads) {
     const DependenceTrees& trees = self.trees();
     require_threads(n_threads);
     auto task = make_task<T>(trees, features, offsets, grid, first, last);
-    require_length(columns, trees.n_features(), "columns");
-    task.n_rows = static_cast<int64_t>(columns.shape(1));
+    require(static_cast<int64_t>(X.shape(1)) == trees.n_features(), "X must have all features");
+    task.n_rows = length(X);
     require(task.n_rows < INT32_MAX, "there are too many rows");
-    task.X = columns.data();
+    require(length(columns) == trees.n_features() &&
+                static_cast<int64_t>(columns.shape(1)) == task.n_rows,
+            "columns must be X the other way round");
+    task.X = X.data();
+    task.columns = columns.data();
     if (weights) require_length(*weights, task.n_rows, "weights");
     require_length(leaf_weights, trees.n_leaves(first, last), "leaf_weights");
     without_gil([&](Interrupt& interrupt) {
@@ -128,8 +132,8 @@ void add_rows(const BoundDependenceTrees& self, const Vector<int32_t>& features,
 template <typename T>
 void def_rows(nb::class_<BoundDependenceTrees>& cls) {
     cls.def("count_rows", &count_rows<T>, nb::arg("features"), nb::arg("offsets"), nb::arg("grid"),
-            nb::arg("first"), nb::arg("last"), nb::arg("columns"), nb::arg("weights").none(),
-            nb::arg("leaf_weights"), nb::arg("n_threads"),
+            nb::arg("first"), nb::arg("last"), nb::arg("X"), nb::arg("columns"),
+            nb::arg("weights").none(), nb::arg("leaf_weights"), nb::arg("n_threads"),
             "Counts the rows that reach each leaf; see dependence.hpp.");
     cls.def("add_rows", &add_rows<T>, nb::arg("features"), nb::arg("offsets"), nb::arg("grid"),
             nb::arg("first"), nb::arg("last"), nb::arg("X"), nb::arg("values"),

@@ -9,6 +9,9 @@ namespace {
 // Columns that one thread sums up, so that the sums do not depend on the number of threads.
 constexpr int64_t kColumnsTogether = 16;
 constexpr int64_t kRowsTogether = 64;
+// So few rows of a node go down one by one: what is below the node, and a row, fit in the nearest
+// cache, while each column would have to be fetched for every node.
+constexpr int64_t kFewRows = 64;
 
 // Consecutive values of a grid, [begin, end).
 struct Range {
@@ -116,8 +119,9 @@ template <typename T>
 class RowCounter {
   public:
     RowCounter(const DependenceTrees::Task<T>& task, const SplitTree& tree, const GridPaths& paths,
-               const double* weights, double* leaf_weights)
+               int64_t n_features, const double* weights, double* leaf_weights)
         : task_(task),
+          n_features_(n_features),
           tree_(tree),
           paths_(paths),
           weights_(weights),
@@ -149,6 +153,10 @@ class RowCounter {
             leaf_weights_[paths_.leaf_index[node]] += weight(rows, step.begin, step.end);
             return;
         }
+        if (step.end - step.begin <= kFewRows) {
+            for (int64_t i = step.begin; i < step.end; ++i) walk(node, rows[i]);
+            return;
+        }
         if (is_chosen(task_.axes, tree_.feature[node])) {
             stack_.push_back({tree_.right[node], step.begin, step.end, step.top});
             stack_.push_back({node + 1, step.begin, step.end, step.top});
@@ -163,9 +171,32 @@ class RowCounter {
         stack_.push_back({node + 1, step.top, middle, end});
     }
 
+    // Sends one row to all leaves below a node that it reaches.
+    void walk(int32_t from, int32_t number) {
+        const T* const row = task_.X + number * n_features_;
+        const double weight = weights_ == nullptr ? 1.0 : weights_[number];
+        pending_.assign(1, from);
+        while (!pending_.empty()) {
+            int32_t node = pending_.back();
+            pending_.pop_back();
+            for (int32_t feature = tree_.feature[node]; feature >= 0;
+                 feature = tree_.feature[node]) {
+                const int32_t left = node + 1, right = tree_.right[node];
+                if (is_chosen(task_.axes, feature)) {
+                    const bool to_right = paths_.is_reached[right];
+                    if (to_right && paths_.is_reached[left]) pending_.push_back(right);
+                    node = paths_.is_reached[left] ? left : right;
+                    continue;
+                }
+                node = tree_.goes_left(node, static_cast<double>(row[feature])) ? left : right;
+            }
+            leaf_weights_[paths_.leaf_index[node]] += weight;
+        }
+    }
+
     // Writes rows that go left from the front of `out`, the others from its back.
     int64_t part(int32_t node, const int32_t* rows, int64_t n, int32_t* out) const {
-        const T* const column = task_.X + tree_.feature[node] * task_.n_rows;
+        const T* const column = task_.columns + tree_.feature[node] * task_.n_rows;
         int64_t n_left = 0, back = n;
         if (tree_.category_offset[node] >= 0) {
             for (int64_t i = 0; i < n; ++i) {
@@ -196,11 +227,13 @@ class RowCounter {
     }
 
     const DependenceTrees::Task<T>& task_;
+    const int64_t n_features_;
     const SplitTree& tree_;
     const GridPaths& paths_;
     const double* const weights_;
     double* const leaf_weights_;
     std::vector<Step> stack_;
+    std::vector<int32_t> pending_;
 };
 
 }  // namespace
@@ -223,7 +256,7 @@ void DependenceTrees::count_rows(const Task<T>& task, const double* weights, dou
         team.interrupt().check();
         const SplitTree& tree = trees_[task.first + t];
         const GridPaths paths(tree, task.axes);
-        RowCounter<T> counter(task, tree, paths, weights,
+        RowCounter<T> counter(task, tree, paths, n_features_, weights,
                               leaf_weights + n_leaves(task.first, task.first + t));
         counter.count(rows[thread]);
     });

@@ -38,13 +38,14 @@ class DependenceTrees {
     struct Task {
         int64_t first = 0, last = 0;     // the trees
         std::array<GridAxis, 2> axes;    // of two different features
-        const T* X = nullptr;            // IN encoded; see the methods for its layout
+        const T* X = nullptr;            // IN (n_rows, n_features), encoded
+        const T* columns = nullptr;      // IN (n_features, n_rows), the same; for count_rows
         int64_t n_rows = 0;              // below 2^31
         const double* values = nullptr;  // IN (n_leaves(first, last), n_columns)
         int64_t n_columns = 0;
     };
 
-    // X is (n_features, n_rows). leaf_weights (n_leaves(first, last),) is increased by the weight
+    // leaf_weights (n_leaves(first, last),) is increased by the weight
     // of the rows that reach each leaf with some value of the grid; weights (n_rows,) or null: 1.
     template <typename T>
     void count_rows(const Task<T>& task, const double* weights, double* leaf_weights,
@@ -56,7 +57,7 @@ class DependenceTrees {
     void add_leaves(const Task<T>& task, const double* leaf_weights, double* differences,
                     ThreadTeam& team) const;
 
-    // X is (n_rows, n_features); differences (n_rows, n_0 * n_1, n_columns): every row's own.
+    // differences (n_rows, n_0 * n_1, n_columns): every row's own.
     template <typename T>
     void add_rows(const Task<T>& task, double* differences, ThreadTeam& team) const;
 

@@ -86,11 +86,41 @@ def test_trees_of_classes_name_every_class(data):
     assert model.output_importances_.shape == (1, 5)
 
 
-def test_outputs_of_trees_are_those_that_they_move(data):
+def test_outputs_of_trees_are_those_that_they_saw(data, tmp_path):
     assert fitted(data).tree_outputs_.all()
+    assert fitted(data, projection="gaussian").tree_outputs_.all()
     alone = fitted(data, projection="round_robin").tree_outputs_
     assert alone.sum(axis=1).tolist() == [1] * len(alone)
     assert alone.any(axis=0).all()
+    pairs = polyleaf.projections.Subsample(n_components=2)
+    model = fitted(data, projection=pairs)
+    seen = model.tree_outputs_
+    assert seen.sum(axis=1).tolist() == [2] * 9
+    assert len(np.unique(seen, axis=0)) > 1
+    polyleaf.save(model, tmp_path / "model.polyleaf")
+    again = polyleaf.load(tmp_path / "model.polyleaf")
+    np.testing.assert_array_equal(again.tree_outputs_, seen)
+
+
+def test_a_warm_start_keeps_what_earlier_trees_saw(data):
+    pairs = polyleaf.projections.Subsample(n_components=2)
+    model = fitted(data, projection=pairs, warm_start=True)
+    first = model.tree_outputs_
+    model.set_params(n_estimators=12).fit(*data)
+    np.testing.assert_array_equal(model.tree_outputs_[:9], first)
+    assert model.tree_outputs_.shape == (12, 3)
+
+
+def test_a_linear_fit_tells_its_factors_and_its_view(data):
+    one = polyleaf.projections.Subsample(n_components=1)
+    model = fitted(data, projection=one, leaf_fit="linear", normalize_outputs=False)
+    assert model.tree_outputs_.sum(axis=1).tolist() == [1] * 9
+    assert model.rho_.shape == (9, 3)
+    # Algorithm 3: each tree moves outputs along one direction.
+    for rho, tree in zip(model.rho_, model.estimators_):
+        moves = tree.predict(data[0])
+        along = moves @ rho / (rho @ rho)
+        np.testing.assert_allclose(moves, along[:, None] * rho, atol=1e-5 * np.abs(moves).max())
 
 
 def test_other_estimators_have_no_trees(data):

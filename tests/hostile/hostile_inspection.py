@@ -26,7 +26,13 @@ _MODELS = {
     "to_treelite": "BoostingRegressor",
 }
 #: Sizes that make a call quick.
-_SMALL = {"n_repeats": 1, "random_state": 0, "grid_resolution": 5, "n_intervals": 5}
+_SMALL = {
+    "n_repeats": 1,
+    "n_resamples": 2,
+    "random_state": 0,
+    "grid_resolution": 5,
+    "n_intervals": 5,
+}
 
 
 @cache
@@ -37,6 +43,11 @@ def shap_values():
 @cache
 def dependence():
     return inspection.partial_dependence(fitted("TreeRegressor"), X, [0])
+
+
+@cache
+def stability():
+    return inspection.ranking_stability(fitted("TreeRegressor"), X, NUMBERS, n_resamples=2)
 
 
 @cache
@@ -51,7 +62,10 @@ def arguments_of(name, function):
     is_table = name == "explanation_text"
     known = {
         "model": lambda: fitted(model),
-        "found": shap_values,
+        "estimator": lambda: fitted(model),
+        "before": lambda: X,
+        "now": lambda: X,
+        "found": stability if name == "plot_ranking_stability" else shap_values,
         "dependence": dependence,
         "table": explained if is_table else lambda: "rows",
         "X": lambda: X,

@@ -206,6 +206,7 @@ def test_core_refuses_grids_that_do_not_fit(frame, numbers):
         "grid": np.zeros(2),
         "first": 0,
         "last": 1,
+        "X": np.zeros((3, 5)),
         "columns": np.zeros((5, 3)),
         "weights": None,
         "leaf_weights": np.zeros(int(trees.tree_leaves[-1])),
@@ -219,6 +220,8 @@ def test_core_refuses_grids_that_do_not_fit(frame, numbers):
         {"offsets": np.array([0, 0]), "grid": np.zeros(0)},
         {"last": 2},
         {"columns": np.zeros((4, 3))},
+        {"X": np.zeros((3, 4))},
+        {"X": np.zeros((4, 5))},
         {"weights": np.zeros(2)},
         {"leaf_weights": np.zeros(1)},
     ):

@@ -444,15 +444,13 @@ class Boosting(TreeModel):
 
     @property
     def tree_outputs_(self) -> NDArray[np.bool_]:
-        """Which outputs each tree adds to, of shape (n_trees, n_outputs_).
+        """Which outputs each tree saw in the choice of its splits, of shape (n_trees, n_outputs_).
 
-        All of them, unless outputs are boosted one at a time.
+        With a view of all outputs, or a dense combination of them, that is all that vary. A tree
+        adds to outputs that it did not see as well, unless outputs are boosted one at a time.
         """
-        trees, offsets = self._additive(), self._fitted.channel_offsets()
-        if trees.tree_channels is None:
-            return np.ones((trees.n_trees, offsets.size - 1), dtype=np.bool_)
-        owner = np.searchsorted(offsets, trees.tree_channels, side="right") - 1
-        return np.asarray(owner[:, None] == np.arange(offsets.size - 1))
+        seen = self._trees().seen_channels()
+        return np.logical_or.reduceat(seen, self._fitted.channel_offsets()[:-1], axis=1)
 
     def _known_rows(self, what: str) -> AdditiveTrees:
         """Give the trees, if they know how many training rows reached their leaves."""

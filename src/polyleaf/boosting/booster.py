@@ -130,6 +130,8 @@ class GrownRound:
     feature_gains : FeatureGains
     leaf_samples : ndarray of shape (n_leaves,), int32
         Training rows that the leaves were grown on.
+    seen : ndarray of shape (n_channels,), bool
+        Channels that had a part in the choice of its splits.
     """
 
     structure: TreeStructure
@@ -137,6 +139,7 @@ class GrownRound:
     channel: int
     feature_gains: FeatureGains
     leaf_samples: NDArray[np.int32]
+    seen: NDArray[np.bool_]
 
 
 class Booster:
@@ -322,7 +325,7 @@ class Booster:
             feedback = Feedback(view.choice, decrease, work, view.n_channels)
             self.feedback.append(feedback)
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
-        return GrownRound(structure, move, channel, gains, samples.astype(np.int32))
+        return GrownRound(structure, move, channel, gains, samples.astype(np.int32), view.seen)
 
     def _draw(self, t: int, rng: np.random.Generator) -> View:
         view = self._view(t, rng)
@@ -455,6 +458,7 @@ class Booster:
         channels = None
         if kind == "single":
             channels = np.array([grown.channel for grown in rounds], dtype=np.int32)
+        seen = np.vstack([grown.seen for grown in rounds])
         return BoostedTrees(
             baseline=np.where(self.units.is_observed, self.baseline, np.nan),
             structure=join_structures([grown.structure for grown in rounds]),
@@ -464,6 +468,7 @@ class Booster:
             tree_channels=channels,
             feature_gains=gains,
             leaf_samples=np.concatenate([grown.leaf_samples for grown in rounds]),
+            seen=None if kind != "single" and seen.all() else seen,
         )
 
     def joined(self, rounds: Sequence[Any], start: Any = None) -> Any:

@@ -142,7 +142,8 @@ class FactoredBooster(Booster):
     def grow(self, t: int) -> GrownRound:
         """Grow tree t and move all raw predictions by it."""
         rng = self._rng(t)
-        channel = self._project(self._draw(t, rng))
+        view = self._draw(t, rng)
+        channel = self._project(view)
         weights = None if self.data.weights is None else self._weights.astype(np.float32)
         shown = (self._weights * channel).astype(np.float32)[:, None]
         grown, _ = self._grow_structure(Channels(shown, weights, None), 1, rng)
@@ -157,7 +158,7 @@ class FactoredBooster(Booster):
         gains = FeatureGains.of(grown.feature_gains, self.data.weight_unit)
         move = TreeMove(values[:, None], shrunk)
         samples = np.diff(grown.leaf_offsets).astype(np.int32)
-        return GrownRound(grown.structure, move, -1, gains, samples)
+        return GrownRound(grown.structure, move, -1, gains, samples, view.seen)
 
     def _project(self, view: View) -> NDArray[np.float64]:
         """Residuals seen through a view of one component, of shape (n_rows,)."""

@@ -47,6 +47,11 @@ _ARRAYS = StoredArrays(
         "tree_channels": StoredArray(
             np.int32, "n_trees", "The one channel that a tree serves (one output at a time)."
         ),
+        "tree_seen_bits": StoredArray(
+            np.uint8,
+            "n_trees n_channels / 8",
+            "A bit per tree and channel: 1 if it saw that; absent if all saw all.",
+        ),
     },
 )
 
@@ -72,6 +77,9 @@ class BoostedTrees:
         Sum over trees of the gains of each feature's splits.
     leaf_samples : ndarray of shape (n_leaves,), int32, or None
         Training rows that each leaf was grown on; None if an older file does not tell.
+    seen : ndarray of shape (n_trees, n_channels), bool, or None
+        Channels that had a part in the choice of a tree's splits; None if a file does not tell:
+        all of them, or the one that it serves.
     """
 
     baseline: NDArray[np.float64]
@@ -82,6 +90,7 @@ class BoostedTrees:
     tree_channels: NDArray[np.int32] | None
     feature_gains: NDArray[np.float64]
     leaf_samples: NDArray[np.int32] | None = None
+    seen: NDArray[np.bool_] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -99,6 +108,14 @@ class BoostedTrees:
         before = np.concatenate([[0], np.cumsum(self.structure.is_leaf)])
         starts: NDArray[np.int64] = before[self.structure.tree_offsets]
         return starts
+
+    def seen_channels(self) -> NDArray[np.bool_]:
+        """Tell which channels had a part in each tree's splits, of shape (n_trees, n_channels)."""
+        if self.seen is not None:
+            return self.seen
+        if self.tree_channels is not None:
+            return np.asarray(self.tree_channels[:, None] == np.arange(self.n_channels))
+        return np.ones((self.n_trees, self.n_channels), np.bool_)
 
     def leaves_of(self, X: Encoded, n_threads: int = 1) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree, counted over all trees: (n_rows, n_trees)."""
@@ -176,6 +193,7 @@ class BoostedTrees:
                 return None
             return np.concatenate([getattr(part, name) for part in parts])
 
+        is_seen = any(part.seen is not None for part in parts)
         return cls(
             baseline=first.baseline,
             structure=join_structures([part.structure for part in parts]),
@@ -185,6 +203,7 @@ class BoostedTrees:
             tree_channels=joined("tree_channels"),
             feature_gains=np.sum([part.feature_gains for part in parts], axis=0),
             leaf_samples=joined("leaf_samples"),
+            seen=np.vstack([part.seen_channels() for part in parts]) if is_seen else None,
         )
 
     def channel_vectors(self) -> NDArray[np.float64]:
@@ -220,6 +239,8 @@ class BoostedTrees:
             arrays["tree_channels"] = self.tree_channels
         if self.leaf_samples is not None:
             arrays["leaf_samples"] = self.leaf_samples
+        if self.seen is not None:
+            arrays["tree_seen_bits"] = np.packbits(self.seen)
         return arrays
 
     @classmethod
@@ -264,7 +285,8 @@ class BoostedTrees:
             samples = _ARRAYS.read(arrays, "leaf_samples")
             if samples.size != structure.n_leaves or samples.min() < 1:
                 raise ValueError("Expected every leaf to have a training row.")
-        return cls(baseline, structure, kind, values, factors, channels, gains, samples)
+        seen = _stored_seen(arrays, (structure.n_trees, baseline.size))
+        return cls(baseline, structure, kind, values, factors, channels, gains, samples, seen)
 
     # As a sum of trees -------------------------------------------------------------------------
 
@@ -298,3 +320,15 @@ class BoostedTrees:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _stored_seen(
+    arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int]
+) -> NDArray[np.bool_] | None:
+    if "tree_seen_bits" not in arrays:
+        return None
+    bits = _ARRAYS.read(arrays, "tree_seen_bits")
+    n_bits = shape[0] * shape[1]
+    if bits.size != -(-n_bits // 8):
+        raise ValueError(f"Expected a bit per tree and channel, {n_bits} in all.")
+    return np.unpackbits(bits, count=n_bits).reshape(shape).astype(np.bool_)

@@ -4,6 +4,7 @@ from polyleaf.graphs.plots import plot_consensus_graph
 from polyleaf.graphs.reading import ConsensusEdges, consensus_edges, score_variance
 from polyleaf.inspection._bridge import to_shap
 from polyleaf.inspection._dependence import Dependence, partial_dependence
+from polyleaf.inspection._drift import Drift, drift
 from polyleaf.inspection._effects import accumulated_local_effects
 from polyleaf.inspection._explain import explain_rows, explanation_text
 from polyleaf.inspection._importances import (
@@ -25,6 +26,16 @@ from polyleaf.inspection._plot_shap import (
 )
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
+from polyleaf.inspection._single_output import (
+    SingleOutputClassifier,
+    SingleOutputRegressor,
+    single_output,
+)
+from polyleaf.inspection._stability import (
+    RankingStability,
+    plot_ranking_stability,
+    ranking_stability,
+)
 from polyleaf.rules.plot import plot_rules
 from polyleaf.rules.text import rules_json, rules_text
 from polyleaf.trees.plot import plot_tree
@@ -33,11 +44,16 @@ from polyleaf.trees.text import tree_text
 __all__ = [
     "ConsensusEdges",
     "Dependence",
+    "Drift",
     "ImportanceTable",
     "PermutationImportances",
+    "RankingStability",
     "ShapValues",
+    "SingleOutputClassifier",
+    "SingleOutputRegressor",
     "accumulated_local_effects",
     "consensus_edges",
+    "drift",
     "explain_rows",
     "explanation_text",
     "output_importances",
@@ -49,6 +65,7 @@ __all__ = [
     "plot_learning_curve",
     "plot_output_importances",
     "plot_output_map",
+    "plot_ranking_stability",
     "plot_rules",
     "plot_shap_dependence",
     "plot_shap_difference",
@@ -56,11 +73,13 @@ __all__ = [
     "plot_shap_swarm",
     "plot_shap_waterfall",
     "plot_tree",
+    "ranking_stability",
     "rules_json",
     "rules_text",
     "score_variance",
     "shap_interactions",
     "shap_values",
+    "single_output",
     "to_shap",
     "tree_text",
 ]

@@ -248,6 +248,7 @@ class Responses:
                 **grid.arguments(),
                 first=0,
                 last=self._trees.n_trees,
+                X=block,
                 columns=np.ascontiguousarray(block.T),
                 weights=None if weights is None else weights[rows],
                 leaf_weights=leaf_weights,
