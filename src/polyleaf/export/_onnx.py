@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyleaf._version import __version__
 from polyleaf.estimator.classifier import Classifier
-from polyleaf.export._links import read_decision, read_decoder, read_links
+from polyleaf.export._links import Decision, Reading, read_decision, read_decoder, read_links
+from polyleaf.export._onnx_blend import add_blend, blend_decision, check_blend, is_blend
 from polyleaf.export._onnx_decoding import calibrated
 from polyleaf.export._onnx_graph import ML_DOMAIN, Graph
 from polyleaf.export._onnx_inputs import OUTPUTS, add_inputs, feature_names
@@ -38,7 +39,8 @@ def to_onnx(
 ) -> Any:
     """Write a fitted model as an ONNX graph, which onnxruntime runs without Python.
 
-    Trees, forests, boosting, rules, and a `TunedDecoder` around one of them can be exported.
+    Trees, forests, boosting, rules, blends of them, and a `TunedDecoder` around one of them can be
+    exported.
     Numeric features are one input ``X`` of shape (n, p). If some feature is categorical, every
     feature is an input of shape (n, 1) with its own name: strings for text, numbers for all else.
     NaN is missing; so is a category that was not seen in training, such as an empty string.
@@ -97,29 +99,20 @@ def to_onnx(
     if is_tuned:
         check_is_fitted(own)
         model = own.estimator_
-    check_exportable(model)
-    chosen = _chosen_outputs(own, outputs)
+    (check_blend if is_blend(model) else check_exportable)(model)
+    chosen = _chosen_outputs(own, outputs, is_blend(model))
     features = model._features
     opsets = _opsets(target_opset, features.has_categories or bool(features.levels))
-    reading = read_links(model, needs_link=chosen != ["score"])
-    decision = None
-    if "prediction" in chosen and is_tuned:
-        decision = read_decoder(own.decoder_, reading.targets.n_outputs)
-    elif "prediction" in chosen and isinstance(model, Classifier):
-        decision = read_decision(model, reading)
     graph = Graph(exact, opsets[ML_DOMAIN])
-    X = add_inputs(graph, features)
-    sums = read_sums(model, exact)
-    calibrate = partial(_calibrate, graph, own) if is_tuned else None
-    results = Results(graph, reading, add_scores(graph, X, sums, exact), calibrate)
+    decision, results, n_channels = _read(graph, own, model, chosen, exact)
     if decision is not None:
         results.add_decision(decision)
     elif "prediction" in chosen:
-        results.add_numbers(sums.n_channels)
+        results.add_numbers(n_channels)
     if "probability" in chosen:
-        results.add_probability(sums.n_channels)
+        results.add_probability(n_channels)
     if "score" in chosen:
-        results.add_score(sums.n_channels)
+        results.add_score(n_channels)
     built = _build(graph, model, type(own).__name__, opsets)
     if path is not None:
         too_large = built.ByteSize() > _MOST_BYTES
@@ -127,10 +120,40 @@ def to_onnx(
     return built
 
 
-def _chosen_outputs(model: Any, outputs: str | Sequence[str] | None) -> list[str]:
+def _read(
+    graph: Graph, own: Any, model: Any, chosen: list[str], exact: bool
+) -> tuple[Decision | None, Results, int]:
+    """Add inputs and scores; give how labels are chosen, what adds results, and the channels."""
+    is_tuned, wants_labels = own is not model, "prediction" in chosen
+    decision = None
+    calibrate = partial(_calibrate, graph, own) if is_tuned else None
+    if is_tuned and wants_labels:
+        decision = read_decoder(own.decoder_, model._targets.n_outputs)
+    if is_blend(model):
+        if wants_labels and isinstance(model, Classifier) and not is_tuned:
+            decision = blend_decision(model)
+        X = add_inputs(graph, model._features)
+        blended = add_blend(graph, X, model, exact)
+        if calibrate is not None:
+            blended = Results(graph, Reading(model._targets), blended.channels(), calibrate)
+        return decision, blended, int(model._targets.channel_offsets[-1])
+    reading = read_links(model, needs_link=chosen != ["score"])
+    if wants_labels and isinstance(model, Classifier) and not is_tuned:
+        decision = read_decision(model, reading)
+    X = add_inputs(graph, model._features)
+    sums = read_sums(model, exact)
+    scores = add_scores(graph, X, sums, exact)
+    return decision, Results(graph, reading, scores, calibrate), sums.n_channels
+
+
+def _chosen_outputs(
+    model: Any, outputs: str | Sequence[str] | None, blends: bool = False
+) -> list[str]:
     possible = [name for name in OUTPUTS if name != "probability" or isinstance(model, Classifier)]
     if hasattr(model, "decoder_"):  # a TunedDecoder has no scores of its own
         possible = ["prediction", "probability"]
+    if blends:  # members have scores of different kinds
+        possible = [name for name in possible if name != "score"]
     if outputs is None:
         return possible
     given = [outputs] if isinstance(outputs, str) else list(outputs)

@@ -43,6 +43,12 @@ class Results:
         self._by_label: str | None = None
         self._calibrated: str | None = None
 
+    def channels(self) -> str:
+        """Give what the model predicts of every channel: numbers, or probabilities."""
+        if self._reading.targets.kind == "regression":
+            return self._numbers()
+        return self._probabilities()
+
     # Scores and numbers ------------------------------------------------------------------------
 
     def add_score(self, n_channels: int) -> None:
@@ -68,10 +74,7 @@ class Results:
     def add_numbers(self, n_channels: int) -> None:
         """Add `prediction` of a regression."""
         graph, targets = self._graph, self._reading.targets
-        value = self._scores
-        if self._reading.link == "exp":
-            value = graph.add("Exp", value)
-        value = self._in_units(value)
+        value = self._numbers()
         shape: tuple[int, ...] = (n_channels,)
         if self._reading.value_shape:
             shape = (targets.n_outputs, *self._reading.value_shape)
@@ -80,6 +83,12 @@ class Results:
         elif targets.is_1d:
             value, shape = self._first_column(value), ()
         graph.output("prediction", value, graph.dtype, shape)
+
+    def _numbers(self) -> str:
+        value = self._scores
+        if self._reading.link == "exp":
+            value = self._graph.add("Exp", value)
+        return self._in_units(value)
 
     def _in_units(self, value: str) -> str:
         graph, reading = self._graph, self._reading

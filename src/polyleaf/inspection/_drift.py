@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import stats
 
 from polyleaf.checks.matrices import is_sparse, read_array, read_sparse
 from polyleaf.checks.numbers import expect_number
@@ -163,7 +163,7 @@ def _check_rows(n_before: int, n_now: int) -> None:
 
 
 def _each_column(table: Any) -> Iterator[NDArray[Any]]:
-    if not sparse.issparse(table):
+    if not is_sparse(table):
         yield from table.T
         return
     for j in range(table.shape[1]):
@@ -211,7 +211,7 @@ def _compared_numbers(
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "fc":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         return np.array([value is None or value != value for value in values], dtype=np.bool_)
     return np.zeros(values.shape, np.bool_)

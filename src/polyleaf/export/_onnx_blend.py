@@ -1,0 +1,106 @@
+"""A blend as an ONNX graph: a weighted mean of members that share their inputs.
+
+A blend is an estimator whose `_fitted` has `members` (fitted estimators with its features and
+targets), `weights` of shape (n_outputs, n_members), `sharpness` (log-odds of labels are multiplied
+by it, probabilities of classes raised to its power), and `decoder` and `calibrator` of labels, or
+None.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from polyleaf.data import TargetSchema
+from polyleaf.export._links import Decision, Reading, read_decoder, read_links
+from polyleaf.export._onnx_decoding import calibrated
+from polyleaf.export._onnx_graph import Graph
+from polyleaf.export._onnx_outputs import Results
+from polyleaf.export._onnx_trees import add_scores
+from polyleaf.export._sums import CannotExportError, check_exportable, read_sums
+
+#: Probabilities keep so far away from 0 and 1 before their odds are taken, as in the model.
+_LEAST = 1e-9
+
+
+def is_blend(model: Any) -> bool:
+    """Whether a fitted model is a blend of others."""
+    return hasattr(getattr(model, "_fitted", None), "members")
+
+
+def check_blend(model: Any) -> None:
+    """Raise a CannotExportError unless all members that count can be exported."""
+    check_is_fitted(model)
+    for member in _members(model):
+        try:
+            check_exportable(member)
+        except CannotExportError as error:
+            raise CannotExportError(
+                f"This {type(model).__name__} has a {type(member).__name__} among its members. "
+                f"{error}"
+            ) from None
+
+
+def add_blend(graph: Graph, X: Any, model: Any, exact: bool) -> Results:
+    """Add the nodes of all members and of their mean; give what adds results of it."""
+    fitted, targets = model._fitted, model._targets
+    widths = np.diff(targets.channel_offsets)
+    total = None
+    for member, weights in zip(fitted.members, fitted.weights.T):
+        if not weights.any():
+            continue
+        scores = add_scores(graph, X, read_sums(member, exact), exact)
+        value = Results(graph, read_links(member), scores).channels()
+        value = graph.add("Mul", graph.numbers(np.repeat(weights, widths)[None, :]), value)
+        total = value if total is None else graph.add("Add", total, value)
+    assert total is not None
+    if targets.kind != "regression" and fitted.sharpness != 1.0:
+        total = _sharpened(graph, total, fitted.sharpness, targets)
+    calibrate = None
+    if fitted.calibrator is not None:
+        is_sparse = bool(targets.is_sparse)
+        calibrate = partial(_calibrate, graph, fitted.calibrator, is_sparse)
+    return Results(graph, Reading(targets), total, calibrate)
+
+
+def blend_decision(model: Any) -> Decision:
+    """Read how a blend of classifiers chooses."""
+    decoder = model._fitted.decoder
+    if decoder is None:
+        return Decision("threshold", np.array(0.5))
+    return read_decoder(decoder, model._targets.n_outputs)
+
+
+def _members(model: Any) -> list[Any]:
+    fitted = model._fitted
+    return [m for m, weights in zip(fitted.members, fitted.weights.T) if weights.any()]
+
+
+def _calibrate(graph: Graph, calibrator: Any, is_sparse: bool, p: str) -> str:
+    return calibrated(graph, p, calibrator, is_sparse)
+
+
+def _sharpened(graph: Graph, p: str, sharpness: float, targets: TargetSchema) -> str:
+    """Multiply log-odds of labels; raise probabilities of classes to a power."""
+    power, zero, one = (graph.numbers(value) for value in (sharpness, 0.0, 1.0))
+    # float32 has no number as close to 1.
+    highest = 1.0 - max(_LEAST, float(np.finfo(graph.dtype).epsneg))
+    inside = graph.add("Clip", p, graph.numbers(_LEAST), graph.numbers(highest))
+    powers = graph.add("Pow", inside, power)
+    if targets.kind in ("binary", "multilabel"):
+        others = graph.add("Pow", graph.add("Sub", one, inside), power)
+        found = graph.add("Div", powers, graph.add("Add", powers, others))
+        # What no member thinks possible stays impossible.
+        found = graph.add("Where", graph.add("LessOrEqual", p, zero), zero, found)
+        return graph.add("Where", graph.add("GreaterOrEqual", p, one), one, found)
+    offsets = targets.channel_offsets.tolist()
+    axis = graph.constant(np.array([1], np.int64))
+    parts = [graph.columns(powers, a, b) for a, b in pairwise(offsets)]
+    shares = [
+        graph.add("Div", part, graph.add("ReduceSum", part, axis, keepdims=1)) for part in parts
+    ]
+    return shares[0] if len(shares) == 1 else graph.add("Concat", *shares, axis=1)
