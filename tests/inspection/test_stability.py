@@ -15,7 +15,9 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 6))
 # The first target depends on two features, the second on noise alone.
 Y = np.column_stack([3 * X[:, 0] + 2 * X[:, 4], RNG.normal(size=240)])
-FOREST = polyleaf.ExtraTreesRegressor(n_estimators=10, max_depth=4, random_state=0)
+FOREST = polyleaf.ExtraTreesRegressor(
+    n_estimators=10, max_depth=6, max_features=None, random_state=0
+)
 
 
 @pytest.mark.parametrize("importances", ["splits", "shap", "permutation"])
