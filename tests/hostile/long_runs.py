@@ -73,10 +73,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fits", type=int, default=1000)
     parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--estimators", nargs="+", default=list(ESTIMATORS), metavar="NAME")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     is_bad = False
-    for name in ESTIMATORS:
+    for name in options.estimators:
         growth = growth_over_fits(name, options.fits)
         errors = errors_under_load(name, options.calls)
         is_bad |= growth > MOST_GROWTH or bool(errors)
