@@ -157,7 +157,7 @@ class AutoClassifier(AutoEstimator, Classifier):
         decoder = self._fitted.decoder
         if decoder is None:
             return decode_classes(self._targets, probabilities)
-        chosen: Any = decode_labels(decoder, self._targets, probabilities)
+        chosen: Any = decode_labels(decoder, self._targets.hierarchy, probabilities)
         if self._targets.is_sparse:
             return sparse.csr_array(chosen)
         return chosen.toarray() if hasattr(chosen, "toarray") else chosen

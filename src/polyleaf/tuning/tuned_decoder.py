@@ -307,7 +307,7 @@ def tuned_decision(
     """
     calibrators = [None, LabelCalibrator("sigmoid"), LabelCalibrator("isotonic")]
     candidates = list(product(calibrators, _decoders("auto", metric, _stack(labels))))
-    chosen, decoder, _ = _choose(candidates, scores, labels, metric)
+    chosen, decoder, _ = _choose(candidates, scores, labels, metric, None)
     calibrator = _fit_calibrator(chosen, _stack(scores), _stack(labels))
     fitted = clone(decoder).fit(_stack(labels), _calibrate(calibrator, _stack(scores)))
     return calibrator, fitted
