@@ -18,7 +18,7 @@ LAYERS = (
     {"cli"},
     {"experiments"},
     {"auto"},
-    {"inspection", "tuning", "export", "distributed"},
+    {"inspection", "tuning", "conformal", "export", "distributed"},
     {"forests", "boosting", "rules", "graphs"},
     {"trees"},
     {"estimator"},

@@ -46,7 +46,8 @@ value models behaved like before ("Parameters that files may lack"), so that old
 def page() -> str:
     """Make the text of the page."""
     classes = {**ESTIMATORS, **META_ESTIMATORS}
-    import_module("polyleaf.tuning.storage")
+    for room in ("tuning", "conformal"):
+        import_module(f"polyleaf.{room}.storage")
     names = ", ".join(f"`{name}`" for name in classes)
     parts = [_OPENING.replace("{names}", names), "## Arrays\n"]
     for declared in sorted(StoredArrays.declared, key=lambda each: each.part):

@@ -23,8 +23,9 @@ from polyleaf.rules import RuleClassifier, RuleRegressor
 from polyleaf.trees import TreeClassifier, TreeMixed, TreeRegressor
 
 if TYPE_CHECKING:
-    from polyleaf import datasets, experiments, export, inspection
+    from polyleaf import conformal, datasets, experiments, export, inspection
     from polyleaf.auto import AutoClassifier, AutoRegressor
+    from polyleaf.conformal import ConformalClassifier, ConformalRegressor
     from polyleaf.experiments import evaluate
     from polyleaf.tuning import TunedDecoder, cross_val_proba
 
@@ -37,6 +38,8 @@ __all__ = [
     "BoostingClassifier",
     "BoostingMixed",
     "BoostingRegressor",
+    "ConformalClassifier",
+    "ConformalRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesMixed",
     "ExtraTreesRegressor",
@@ -51,6 +54,7 @@ __all__ = [
     "TreeMixed",
     "TreeRegressor",
     "TunedDecoder",
+    "conformal",
     "cross_val_proba",
     "datasets",
     "decoding",
@@ -72,7 +76,10 @@ __all__ = [
 _LATER = {
     "AutoClassifier": "polyleaf.auto",
     "AutoRegressor": "polyleaf.auto",
+    "ConformalClassifier": "polyleaf.conformal",
+    "ConformalRegressor": "polyleaf.conformal",
     "TunedDecoder": "polyleaf.tuning",
+    "conformal": "polyleaf.conformal",
     "cross_val_proba": "polyleaf.tuning",
     "datasets": "polyleaf.datasets",
     "evaluate": "polyleaf.experiments",

@@ -30,6 +30,7 @@ _FAMILIES = {
 _AROUND_OTHERS = {
     "tuning": ("TunedDecoder",),
     "auto": ("AutoRegressor", "AutoClassifier"),
+    "conformal": ("ConformalRegressor", "ConformalClassifier"),
 }
 
 

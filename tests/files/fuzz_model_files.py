@@ -64,6 +64,12 @@ def make_models():
             {"decoding": ["label_thresholds", "tuned_threshold"], "random_state": 0},
         )
     ]
+    forest = polyleaf.RandomForestRegressor(n_estimators=2, max_depth=2, random_state=0)
+    fits += [
+        (polyleaf.ConformalRegressor(forest, method="oob", score="local"), X, Y),
+        (polyleaf.ConformalRegressor(forest, method="cross", cv=2, random_state=0), X, Y),
+        (polyleaf.ConformalClassifier(classifier(max_depth=3), cv=2, random_state=0), X, labels),
+    ]
     fits += boosted_models(X, frame, Y, masked)
     fitted = [(model.fit(data, targets), data) for model, data, targets in fits]
     return fitted + make_forests(X, frame, Y, masked)

@@ -178,6 +178,29 @@ def _auto():
     yield "auto-classifier", polyleaf.AutoClassifier(metric="example_f1", **small), X, LABELS
 
 
+def _conformal():
+    forest = polyleaf.RandomForestRegressor(**_FOREST)
+    for score, method in (
+        ("max", "split"),
+        ("mahalanobis", "cross"),
+        ("local", "oob"),
+        ("quantile", "split"),
+    ):
+        model = polyleaf.ConformalRegressor(
+            forest, score=score, method=method, alpha=0.2, cv=2, random_state=0
+        )
+        yield f"conformal-{score}-{method}", model, X, NAMED
+    boosted = polyleaf.BoostingRegressor(**_BOOST)
+    model = polyleaf.ConformalRegressor(boosted, score="quantile", cv=2, random_state=0)
+    yield "conformal-boosting", model, FRAME, MASKED
+    forest = polyleaf.RandomForestClassifier(**_FOREST)
+    for risk, method in (("fnr", "cross"), ("fdr", "split")):
+        model = polyleaf.ConformalClassifier(
+            forest, risk=risk, method=method, alpha=0.4, cv=2, random_state=0
+        )
+        yield f"conformal-{risk}", model, X, LABELS
+
+
 def _sparse(labels):
     return sparse.csr_array(labels)
 
@@ -195,6 +218,7 @@ def golden_cases():
         _hierarchies,
         _tuned,
         _auto,
+        _conformal,
     ):
         yield from cases()
 
@@ -202,7 +226,7 @@ def golden_cases():
 def answers(model, X):
     """Give all that a model predicts for X, as lists of numbers or names."""
     found = {}
-    for method in ("predict", "predict_proba", "decision_function"):
+    for method in ("predict", "predict_proba", "decision_function", "predict_interval"):
         try:
             found[method] = _plain(getattr(model, method)(X))
         except (AttributeError, ValueError):  # a method that this model does not have

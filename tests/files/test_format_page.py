@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.files.test_golden_files import FILES
 
-import polyleaf.tuning  # noqa: F401 (declares arrays of its own; polyleaf imports it late)
+import polyleaf.conformal.storage
+import polyleaf.tuning.storage  # noqa: F401
 from polyleaf.files.arrays import StoredArrays
 from polyleaf.files.storage import read_model
 
@@ -25,7 +26,7 @@ def test_the_page_is_made_from_the_code_as_it_is():
 def test_every_array_of_a_file_is_declared_with_its_type_and_dimension(path):
     arrays, _ = read_model(path)
     for name, array in arrays.items():
-        plain = re.sub(r"^(estimator|member\d+)\.", "", name)
+        plain = re.sub(r"^(estimator|member\d+|models\.\d+)\.", "", name)
         kinds = [
             (part.arrays[plain].dtype, part.arrays[plain].shape.count(",") + 1)
             for part in StoredArrays.declared

@@ -30,12 +30,14 @@ ARGUMENTS = {
     "tolerance": 0.01,
     "rules": [0, 1],
     "sample_weight": None,
+    "alpha": 0.3,
+    "given": None,
 }
 _NOT_ASKED = ("fit", "paper")
 
 
 def outputs_for(name):
-    return LABELS if name.endswith("Classifier") or name in META_ESTIMATORS else NUMBERS
+    return NUMBERS if name.endswith(("Regressor", "Mixed")) else LABELS
 
 
 def new(name):
@@ -44,7 +46,8 @@ def new(name):
     if name.startswith("Auto"):
         return cls(budget="small", cv=2, random_state=0)
     if name in META_ESTIMATORS:
-        return cls(ESTIMATORS["TreeClassifier"](max_depth=2, random_state=0), cv=2, random_state=0)
+        inner = "TreeRegressor" if name.endswith("Regressor") else "TreeClassifier"
+        return cls(ESTIMATORS[inner](max_depth=2, random_state=0), cv=2, random_state=0)
     model = cls()
     known = model.get_params(deep=False)
     return model.set_params(**{k: v for k, v in SMALL.items() if k in known})
@@ -76,8 +79,9 @@ def fit_again(name, X, Y, X_new, sample_weight=None, **settings):
         if before.keys() != after.keys() or any(after[key] is not before[key] for key in before):
             raise SilentChangeError("a failed fit changed the model") from error
         raise
+    kept = model.get_params(deep=False)
     for key, value in settings.items():
-        if getattr(model, key.removeprefix("set_")) is not value:
+        if kept[key.removeprefix("set_")] is not value:
             raise SilentChangeError(f"fit changed the parameter {key}")
     answer = model.predict(X_new)
     if answer.shape[0] != np.shape(X_new)[0]:

@@ -23,6 +23,9 @@ EXEMPT = {
         "projections.Projection",
     },
     "a value that polyleaf makes": {
+        "conformal.Region",
+        "conformal.RegionReport",
+        "conformal.SetReport",
         "experiments.Comparison",
         "experiments.CorrectedScore",
         "experiments.Evaluation",
@@ -58,16 +61,19 @@ EXEMPT = {
         "metrics.Metric",
         "projections.FromTransformer",
         "projections.ProjectionContext",
+        "conformal.ConformalClassifier",
+        "conformal.ConformalRegressor",
         "tuning.TunedDecoder",
         "tuning.cross_val_proba",
     },
     "takes a callable, not data": {"losses.minimise_each"},
     "takes nothing": {"export.register_skl2onnx"},
+    "draws; see tests/conformal": {"conformal.plot_outputs", "conformal.plot_region"},
     "needs a network": {"datasets.fetch"},
     "needs an optional reader": {"datasets.read_rda"},
 }
 MODULES = ("", ".metrics", ".decoding", ".datasets", ".projections", ".losses", ".graphs")
-MODULES += (".hierarchy", ".inspection", ".experiments", ".tuning", ".export")
+MODULES += (".hierarchy", ".inspection", ".experiments", ".tuning", ".export", ".conformal")
 
 
 def run_cases(*arguments):

@@ -40,7 +40,7 @@ def forest_quantiles(
     """
     order = np.argsort(quantiles)
     place = np.argsort(order)
-    find = partial(_weighted_quantiles, quantiles=quantiles[order], n_threads=n_threads)
+    find = partial(weighted_row_quantiles, quantiles=quantiles[order], n_threads=n_threads)
     blocks = list(forest.row_blocks(leaves.shape[0]))
     if forest.outputs.is_sparse:
         parts = [_sparse_block(forest, leaves[rows], find) for rows in blocks]
@@ -98,7 +98,7 @@ def _put(matrix: Any, channels: NDArray[np.integer[Any]], shape: tuple[int, int]
     return sparse.csr_array((entries.data, (rows, channels[columns])), shape=shape)
 
 
-def _weighted_quantiles(
+def weighted_row_quantiles(
     weights: Any, values: NDArray[np.float64], quantiles: NDArray[np.float64], n_threads: int
 ) -> NDArray[np.float64]:
     """Quantiles of weighted training rows: (n_rows, n_channels, n_quantiles)."""

@@ -15,9 +15,9 @@ from sklearn.utils import _safe_indexing
 
 from polyleaf.checks.matrices import is_sparse, read_sparse
 from polyleaf.data import read_classes
+from polyleaf.data.wrapped_inputs import read_rows
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.estimator.label_scores import label_scores
-from polyleaf.tuning.inputs import read_rows
 
 if TYPE_CHECKING:
     from polyleaf.data import Targets, TargetSchema

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from polyleaf import decoding, metrics
 from polyleaf.checks.matrices import is_sparse
 from polyleaf.data.read_targets import check_output_names
+from polyleaf.data.wrapped_inputs import label_numbers, read_label_matrix, read_rows
 from polyleaf.datasets import MultiLabelKFold
 from polyleaf.decoding import Decoder, LabelCalibrator
 from polyleaf.estimator.base import OneState
 from polyleaf.estimator.classifier import decode_labels
 from polyleaf.estimator.label_scores import ScoreKind, label_scores, score_kind
 from polyleaf.hierarchy import Hierarchy
-from polyleaf.tuning.inputs import label_numbers, read_label_matrix, read_rows
 
 _MOST_ROWS = 4000  # on which candidates are compared
 _FEWEST_KNOWN = 20  # fully observed rows, to choose among their label sets
@@ -132,7 +132,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         TunedDecoder
             Itself.
         """
-        labels = read_label_matrix(y)
+        labels = read_label_matrix(y, type(self).__name__)
         X, y = read_rows(X, labels.shape[0]), label_numbers(y, labels)
         if output_names is not None:
             output_names = self._check_names(output_names, labels.shape[1])

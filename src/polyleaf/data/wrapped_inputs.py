@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.data.read_targets import check_given
 
 
 def read_rows(X: Any, n_rows: int | None = None) -> Any:
@@ -29,6 +30,8 @@ def read_rows(X: Any, n_rows: int | None = None) -> Any:
     """
     if is_sparse(X):
         X = read_sparse(X, "X")
+    elif not hasattr(X, "shape") and hasattr(X, "__array__"):
+        X = np.asarray(X)
     shape = getattr(X, "shape", None)
     if shape is None and not isinstance(X, (list, tuple)):
         raise TypeError(
@@ -53,18 +56,21 @@ def read_rows(X: Any, n_rows: int | None = None) -> Any:
     return X
 
 
-def read_label_matrix(y: Any) -> Any:
+def read_label_matrix(y: Any, estimator_name: str) -> Any:
     """Read labels as numbers.
 
     Parameters
     ----------
     y : array-like, frame or sparse matrix of shape (n, d)
         0 and 1, as numbers, bools or texts; NaN or None where not observed.
+    estimator_name : str
+        For messages.
 
     Returns
     -------
     ndarray of shape (n, d), float64, or csr_array
     """
+    check_given(y, estimator_name)
     if is_sparse(y):
         labels: Any = read_sparse(y, "y")
         values = np.asarray(labels.data)
@@ -72,13 +78,13 @@ def read_label_matrix(y: Any) -> Any:
         labels = values = as_floats(read_array(y, "y"), "y")
     if labels.ndim != 2 or 0 in labels.shape:
         raise ValueError(
-            "TunedDecoder is for multi-label problems: y must be a matrix of 0 and 1 with a "
+            f"{estimator_name} is for multi-label problems: y must be a matrix of 0 and 1 with a "
             f"column per label; got shape {labels.shape}."
         )
     if not ((values == 0) | (values == 1) | np.isnan(values)).all():
         raise ValueError(
-            "TunedDecoder is for multi-label problems: y must hold 0 and 1 only, and NaN where "
-            "not observed; got other values."
+            f"{estimator_name} is for multi-label problems: y must hold 0 and 1 only, and NaN "
+            "where not observed; got other values."
         )
     return labels
 

@@ -1,0 +1,195 @@
+"""Coverage and volume of conformal regions over many draws, beside Bonferroni's boxes.
+
+    python -m benchmarks.conformal                      # 200 draws, prints the tables
+    python -m benchmarks.conformal --write              # and writes docs/benchmarks/conformal.md
+    python -m benchmarks.conformal --draws 10 --data made enb
+
+A draw takes 200 rows to fit a forest of 20 trees and to calibrate it, and 100 others to count how
+often regions hold them. Rows of a draw are exchangeable, so that the mean over draws is what was
+promised, whatever the data. 'off' is the distance of joint coverage from the promise, in standard
+errors of that mean: the promise of 'split' is k / (n + 1) with k = ceil((1 - alpha) (n + 1)) for
+n calibration rows, that of 'cross' and 'oob' is 1 - alpha or more. The last two columns are the
+box of one interval per output at alpha / d, of the same method and score: how often it holds all
+outputs, and the ratio of median volumes, region to box (0: the box has no bounds, as alpha / d
+needs more calibration rows than there are).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.real_data import REAL_DATA, data_folder
+from polyleaf import (
+    ConformalClassifier,
+    ConformalRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from polyleaf.conformal.ranks import promised_rank
+
+ALPHA, N_FIT, N_NEW = 0.1, 200, 100
+SCORES = ("max", "mahalanobis", "local", "quantile")
+METHODS: dict[str, dict[str, Any]] = {
+    "split": {"method": "split", "cv": 2},
+    "cross": {"method": "cross", "cv": 3},
+    "oob": {"method": "oob"},
+}
+REGRESSION = ("enb", "jura", "atp1d", "rf1", "wq")
+LABELS = ("emotions", "flags")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "conformal.md"
+
+
+def made(seed: int) -> tuple[Any, Any]:
+    """Make four outputs with correlated noise that grows with a feature."""
+    rng = np.random.default_rng([seed, 7])
+    n = N_FIT + N_NEW
+    X = rng.normal(size=(n, 6))
+    mix = np.tril(rng.uniform(0.3, 1.0, size=(4, 4))) * [1.0, 0.8, 0.6, 0.5]
+    noise = rng.normal(size=(n, 4)) @ mix.T * np.exp(0.6 * X[:, :1])
+    signal = np.column_stack(
+        [X[:, 0] + X[:, 1], np.abs(X[:, 1]), X[:, 2] * X[:, 3], np.sin(2 * X[:, 4])]
+    )
+    return X, (signal + noise) * [1.0, 10.0, 100.0, 0.1]
+
+
+def rows_of(name: str) -> Callable[[int], tuple[Any, Any]]:
+    """Give a function that draws rows of a data set."""
+    if name == "made":
+        return made
+    data = REAL_DATA[name].load(data_folder())
+    X, Y = data.X, data.Y
+
+    def draw(seed: int) -> tuple[Any, Any]:
+        rows = np.random.default_rng([seed, 11]).permutation(Y.shape[0])[: N_FIT + N_NEW]
+        picked = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        return picked, np.asarray(Y.iloc[rows] if hasattr(Y, "iloc") else Y[rows])
+
+    return draw
+
+
+def one_draw(X: Any, Y: Any, seed: int) -> dict[tuple[str, str], list[float]]:
+    """Fit all methods: joint, given one output, marginal and Bonferroni's coverage; volumes."""
+    n_outputs = Y.shape[1]
+    new_X, new_Y = X[N_FIT:], Y[N_FIT:]
+    given = np.where(np.arange(n_outputs) == 0, new_Y, np.nan)
+    found = {}
+    for method, settings in METHODS.items():
+        for score in SCORES:
+            forest = RandomForestRegressor(n_estimators=20, min_samples_leaf=3, random_state=seed)
+            model = ConformalRegressor(
+                forest, score=score, alpha=ALPHA, random_state=seed, **settings
+            ).fit(X[:N_FIT], Y[:N_FIT])
+            report = model.evaluate(new_X, new_Y)
+            region = model.predict_region(new_X, given=given)
+            found[method, score] = [
+                report.coverage,
+                float(region.contains(new_Y).mean()),
+                float(report.interval_coverage.mean()),
+                report.bonferroni_coverage,
+                report.log_volume - report.bonferroni_log_volume,
+            ]
+    return found
+
+
+def table(name: str, n_draws: int, n_jobs: int) -> list[str]:
+    """Make the lines of the table of one data set."""
+    draw = rows_of(name)
+    draws = Parallel(n_jobs=n_jobs)(
+        delayed(one_draw)(*draw(seed), seed) for seed in range(n_draws)
+    )
+    n_outputs = draw(0)[1].shape[1]
+    lines = [
+        f"### {name}, {n_outputs} outputs\n",
+        "| method | score | joint | off | given one | marginal | Bonferroni | volume ratio |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    n_calibration = N_FIT // 2
+    for method in METHODS:
+        for score in SCORES:
+            values = np.array([found[method, score] for found in draws])
+            joint, given, marginal, bonferroni, _ = values.mean(axis=0)
+            promised = 1 - ALPHA
+            if method == "split":
+                promised = promised_rank(ALPHA, n_calibration) / (n_calibration + 1)
+            error = values[:, 0].std(ddof=1) / np.sqrt(n_draws)
+            ratio = np.exp(np.median(values[:, 4]))
+            lines.append(
+                f"| {method} | {score} | {joint:.3f} | {(joint - promised) / error:+.1f} | "
+                f"{given:.3f} | {marginal:.3f} | {bonferroni:.3f} | {ratio:.2g} |"
+            )
+    return [*lines, ""]
+
+
+def one_label_draw(X: Any, Y: Any, seed: int) -> list[float]:
+    """False-negative rate and size of sets by split and out of bag."""
+    n = int(0.5 * Y.shape[0])
+    found = []
+    for settings in (
+        {"method": "split", "cv": 2},
+        {"method": "cross", "cv": 3},
+        {"method": "oob"},
+    ):
+        forest = RandomForestClassifier(n_estimators=20, min_samples_leaf=3, random_state=seed)
+        model = ConformalClassifier(forest, alpha=ALPHA, random_state=seed, **settings)
+        report = model.fit(X[:n], Y[:n]).evaluate(X[n:], Y[n:])
+        found += [report.risk, report.set_size]
+    return found
+
+
+def label_table(names: list[str], n_draws: int, n_jobs: int) -> list[str]:
+    """Make the lines of the table of label sets."""
+    lines = [
+        "## Label sets\n",
+        f"Half of the rows; the promised false-negative rate is {ALPHA}.\n",
+        "| data | rows have | split: rate, labels | cross: rate, labels | oob: rate, labels |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name in names:
+        data = REAL_DATA[name].load(data_folder())
+        X, Y = data.X, np.asarray(data.Y.toarray() if hasattr(data.Y, "toarray") else data.Y)
+        orders = [np.random.default_rng([s, 13]).permutation(Y.shape[0]) for s in range(n_draws)]
+        take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
+        values = Parallel(n_jobs=n_jobs)(
+            delayed(one_label_draw)(take(order), Y[order], seed)
+            for seed, order in enumerate(orders)
+        )
+        mean = np.mean(values, axis=0)
+        cells = " | ".join(f"{mean[k]:.3f}, {mean[k + 1]:.2f}" for k in (0, 2, 4))
+        lines.append(f"| {name} | {Y.sum(axis=1).mean():.2f} | {cells} |")
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Run the draws and print or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--data", nargs="*", default=["made", *REGRESSION])
+    parser.add_argument("--labels", nargs="*", default=list(LABELS))
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    lines = [
+        "# Regions and label sets with a promise\n",
+        f"`python -m benchmarks.conformal --write` writes this page: {given.draws} draws, "
+        f"{N_FIT} rows to fit and calibrate, {N_NEW} to count, alpha = {ALPHA}.\n",
+        "\n".join(__doc__.splitlines()[6:]).strip() + "\n",
+        "## Regions\n",
+    ]
+    for name in given.data:
+        lines += table(name, given.draws, given.jobs)
+        print("\n".join(lines[-16:]), flush=True)
+    if given.labels:
+        lines += label_table(given.labels, given.draws, given.jobs)
+        print("\n".join(lines[-8:]), flush=True)
+    if given.write:
+        PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
