@@ -2,8 +2,8 @@
 
     python -m benchmarks.export [--outputs 16 100 1000] [--trees 100] [--write]
 
-Prints a table in Markdown; `--write` makes docs/benchmarks/export.md of it. XGBoost and CatBoost
-stand beside it if they are installed.
+Times are processor times of one thread. Prints a table in Markdown; `--write` makes
+docs/benchmarks/export.md of it. XGBoost and CatBoost stand beside it if they are installed.
 """
 
 import argparse
@@ -61,9 +61,9 @@ $ {command}
 ```
 
 Boosting of {n_trees} trees of depth {DEPTH} on {N_FEATURES} features and {N_ROWS:,} rows, one
-thread. Medians of 5 loads, 50 predictions of one row and 5 of 1,000, on a machine with two cores
-that other work shared: read the ratios. CatBoost's model is a pickle. Written on {today} with
-CPython {platform.python_version()}, {versions}.
+thread. Medians of 5 loads, 50 predictions of one row and 5 of 1,000, in processor time, on a
+machine with two cores that other work shared. CatBoost's model is a pickle. Written on {today}
+with CPython {platform.python_version()}, {versions}.
 
 {HEAD}
 """
@@ -197,9 +197,9 @@ def median_ms(function, n_times):
     function()
     times = []
     for _ in range(n_times):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return 1e3 * float(np.median(times))
 
 

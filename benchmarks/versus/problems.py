@@ -158,7 +158,7 @@ PROBLEMS: dict[str, Problem] = {
         ),
         *(
             dense_regression(
-                f"dense-5k-20-{d}", n_train=5_000, n_test=500, n_features=20, n_outputs=d
+                f"dense-5k-20-{d}", n_train=5_000, n_test=200, n_features=20, n_outputs=d
             )
             for d in (1, 16, 100)
         ),

@@ -52,6 +52,10 @@ def columns(task: str) -> dict[str, Callable[[Row], str]]:
         "rules": lambda row: _number(row.n_rules),
         "CPU ratio per rule": lambda row: _times(row.rule_speedup),
     }
+    by_processor: dict[str, Callable[[Row], str]] = {
+        "predict CPU s": lambda row: _number(row.predict_cpu_seconds),
+        "predict CPU ratio": lambda row: _times(row.predict_cpu_speedup),
+    }
     return {
         "problem": lambda row: row.problem,
         "setting": lambda row: row.setting,
@@ -64,6 +68,7 @@ def columns(task: str) -> dict[str, Callable[[Row], str]]:
         **(by_rule if task == "rules" else {}),
         "predict s": lambda row: _number(row.predict_seconds),
         "predict ratio": lambda row: _times(row.predict_speedup),
+        **(by_processor if task == "shap" else {}),
         "peak MB": lambda row: _megabytes(row.fit_peak_bytes),
         "peak ratio": lambda row: _times(row.memory_ratio),
         "model MB": lambda row: _megabytes(row.model_bytes),

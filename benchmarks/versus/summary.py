@@ -34,9 +34,9 @@ class Row:
         The method that the ratios refer to: the quickest rival, unless another was asked for.
     fit_seconds, fit_seconds_min, predict_seconds : float
         Medians and least over the draws.
-    fit_cpu_seconds : float
-        Median of the processor time of all threads.
-    fit_speedup, fit_cpu_speedup, predict_speedup : float
+    fit_cpu_seconds, predict_cpu_seconds : float
+        Medians of the processor time of all threads.
+    fit_speedup, fit_cpu_speedup, predict_speedup, predict_cpu_speedup : float
         Time of the reference divided by that of this method. The ratio of processor times does
         not suffer from other programs that run meanwhile.
     fit_peak_bytes, predict_peak_bytes, model_bytes : int
@@ -72,6 +72,8 @@ class Row:
     fit_cpu_speedup: float | None = None
     predict_seconds: float | None = None
     predict_speedup: float | None = None
+    predict_cpu_seconds: float | None = None
+    predict_cpu_speedup: float | None = None
     fit_peak_bytes: int | None = None
     memory_ratio: float | None = None
     predict_peak_bytes: int | None = None
@@ -167,6 +169,10 @@ def _with_figures(row: Row, costs: dict[int, Cost], reference_costs: dict[int, C
         predict_seconds=median(run.predict_seconds for run in runs),
         predict_speedup=_median_ratio(
             (its.predict_seconds, mine.predict_seconds) for mine, its in pairs
+        ),
+        predict_cpu_seconds=median(run.predict_cpu_seconds for run in runs),
+        predict_cpu_speedup=_median_ratio(
+            (its.predict_cpu_seconds, mine.predict_cpu_seconds) for mine, its in pairs
         ),
         fit_peak_bytes=int(median(run.fit_peak_bytes for run in runs)),
         memory_ratio=_median_ratio(

@@ -48,6 +48,8 @@ class Cost:
     scores : dict of str to float
     n_rules : int or None
         Rules of the model, if it is made of rules: a library may end with fewer than asked for.
+    predict_cpu_seconds : float
+        Processor time of all threads while predicting.
     """
 
     fit_seconds: float
@@ -58,6 +60,7 @@ class Cost:
     model_bytes: int
     scores: dict[str, float]
     n_rules: int | None = None
+    predict_cpu_seconds: float = 0.0
 
 
 def draw(problem: str, number: int, dtype: str, path: Path) -> None:
@@ -78,9 +81,9 @@ def measure(method: Method, case: Case, split: Split) -> Cost:
     fit_peak = peak()
 
     restart_peak()
-    wall = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     predictions = method.predict(model, split.X_test)
-    predict_seconds = time.perf_counter() - wall
+    predict_seconds, predict_cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
     predict_peak = peak()
 
     metrics = TASKS[case.task].metrics
@@ -93,6 +96,7 @@ def measure(method: Method, case: Case, split: Split) -> Cost:
         model_bytes=len(pickle.dumps(model)),
         scores={name: METRICS[name](split.Y_test, predictions) for name in metrics},
         n_rules=getattr(model, "n_rules_", None),
+        predict_cpu_seconds=predict_cpu_seconds,
     )
 
 

@@ -54,6 +54,11 @@ def test_a_model_is_fitted_evaluated_inspected_and_used(polyleaf, table, tmp_pat
     assert facts["outputs"] == ["yield", "height"]
     assert facts["parameters"]["n_estimators"] == 5
     assert set(facts["importances"]) == {"rain", "soil"}
+    folder = tmp_path / "pictures"
+    told = polyleaf("inspect", model, "--pictures", folder, "--data", table)
+    names = ["importances.png", "shap_0.png", "shap_1.png", "shap_map.png"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert "shap_map.png written" in told.replace("\n", "")
     new = tmp_path / "new.csv"
     new.write_text("rain,soil\n3,clay\n16,sand\n")
     told = json.loads(polyleaf("predict", model, new, "--out", tmp_path / "out.csv", "--json"))

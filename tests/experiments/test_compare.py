@@ -266,6 +266,8 @@ def test_rows_hold_what_a_report_needs():
     assert row["fit_seconds"] > 0
     assert len(row["examples"]) == 5
     assert np.shape(row["importances"]) == (5, 3)
+    assert row["importances_by"] == "shap"
+    np.testing.assert_allclose(np.sum(row["importances"], axis=0), 1.0, atol=1e-5)
     assert row["curve"][0][0] == 1
     assert row["curve"][-1][1] == pytest.approx(row["scores"]["r2"])
     json.dumps(row, allow_nan=False)

@@ -7,15 +7,26 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.pipeline import Pipeline
 
+from polyleaf.checks.optional import require
+from polyleaf.cli._models import features_for, last_step
 from polyleaf.cli._options import Json
 from polyleaf.cli._output import console, show_json, show_table
+from polyleaf.datasets._files import MAX_BYTES
 from polyleaf.files.saving import load, read_card
-from polyleaf.inspection import rules_text, tree_text
+from polyleaf.inspection import (
+    plot_output_importances,
+    plot_shap_map,
+    plot_shap_swarm,
+    rules_text,
+    shap_values,
+    tree_text,
+)
 
 #: Lines of a tree or of rules that are shown unless more are asked for.
 _MOST_LINES = 40
+#: Outputs that get a picture of their own, and rows in it.
+_MOST_SWARMS, _SWARM_ROWS = 4, 500
 
 
 def inspect(
@@ -24,6 +35,13 @@ def inspect(
     lines: Annotated[
         int, typer.Option(help="How many lines of the tree or the rules are shown; -1: all.")
     ] = _MOST_LINES,
+    pictures: Annotated[
+        Path | None, typer.Option(help="A folder for pictures of what matters for which output.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="A file with features, whose rows the pictures explain."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what a model file holds: its card, its tree or rules, and which features matter."""
@@ -52,11 +70,35 @@ def inspect(
     else:
         console.print("This kind of model does not say which features matter.")
     _show_lines(facts["text"], lines)
+    if pictures is not None:
+        for path in _draw(fitted, pictures, data):
+            console.print(f"{path} written", markup=False, highlight=False, soft_wrap=True)
 
 
-def last_step(fitted: Any) -> Any:
-    """Give the estimator at the end of a pipeline; any other model as it is."""
-    return fitted[-1] if isinstance(fitted, Pipeline) else fitted
+def _draw(fitted: Any, folder: Path, data: str | None) -> list[Path]:
+    """Draw importances per output; with rows, also how far features move outputs, and where to."""
+    plt = require("matplotlib.pyplot", "--pictures")
+    last = last_step(fitted)
+    tree = getattr(last, "estimator_", last)  # inside a TunedDecoder
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {"importances.png": plot_output_importances(tree)}
+    if data is not None:
+        if last is not fitted:
+            raise ValueError("--data explains rows of models without a pipeline around them.")
+        X = features_for(
+            fitted, data, targets=None, n_targets=None, xml=None, exclude=None, max_bytes=MAX_BYTES
+        )
+        sizes = shap_values(tree, X, reduce="mean_abs")
+        drawn["shap_map.png"] = plot_shap_map(sizes)
+        few = X[:_SWARM_ROWS]
+        for number, name in enumerate(sizes.output_names[:_MOST_SWARMS]):
+            found = shap_values(tree, few, outputs=name)
+            drawn[f"shap_{number}.png"] = plot_shap_swarm(found, name)
+    for name, ax in drawn.items():
+        figure: Any = ax.figure
+        figure.savefig(folder / name, dpi=150)
+        plt.close(figure)
+    return [folder / name for name in drawn]
 
 
 def _n_features(fitted: Any) -> int:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from polyleaf import datasets
 from polyleaf.cli._data import read_data
-from polyleaf.cli._inspect import last_step
 from polyleaf.datasets import Dataset
 from polyleaf.datasets._files import TABLES, format_suffix
 from polyleaf.estimator.label_scores import label_scores
@@ -17,6 +17,11 @@ from polyleaf.experiments import Evaluation, evaluate
 from polyleaf.experiments._best import named
 from polyleaf.experiments._evaluate import is_label_model
 from polyleaf.metrics import METRICS
+
+
+def last_step(fitted: Any) -> Any:
+    """Give the estimator at the end of a pipeline; any other model as it is."""
+    return fitted[-1] if isinstance(fitted, Pipeline) else fitted
 
 
 def data_for(fitted: Any, name: str, **options: Any) -> Dataset:

@@ -6,7 +6,13 @@ import pickle
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
+from polyleaf.inspection import shap_values
+
+#: Rows that are explained, at most and at least, and the nodes that they may visit (a second).
+_MOST_EXPLAINED, _LEAST_EXPLAINED, _MOST_VISITS = 100, 10, 4_000_000
 #: Of so many outputs, importances are kept.
 MOST_OUTPUTS_OF_IMPORTANCES = 12
 
@@ -32,20 +38,29 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def importances(model: Any, n_features: int, n_outputs: int) -> list[list[float | None]] | None:
+def importances(model: Any, X: Any, n_features: int, n_outputs: int) -> dict[str, Any]:
     """Return importances, features by at most 12 outputs, or by one column for all.
+
+    Of polyleaf's trees and rules that is how far each feature moves predictions, by Shapley
+    values of some rows, unless there are so many nodes that it would take long.
 
     Parameters
     ----------
     model : estimator
         Fitted; of anyone.
+    X : ndarray, frame or sparse matrix
+        Test rows.
     n_features, n_outputs : int
         Importances of another shape are not kept: nobody could say what they are about.
 
     Returns
     -------
-    list of list of float, or None
+    dict
+        "importances", a list of lists of float or None, and "importances_by", "shap" or "splits".
     """
+    moves = _shares_of_moves(model, X, n_features, n_outputs)
+    if moves is not None:
+        return {"importances": [plain_floats(row) for row in moves], "importances_by": "shap"}
     shapes = {
         "output_importances_": (n_outputs, n_features),
         "feature_importances_": (n_features,),
@@ -57,8 +72,32 @@ def importances(model: Any, n_features: int, n_outputs: int) -> list[list[float 
             continue
         if values.shape == shape:
             kept = values.reshape(-1, n_features)[:MOST_OUTPUTS_OF_IMPORTANCES]
-            return [plain_floats(row) for row in kept.T]
-    return None
+            listed = [plain_floats(row) for row in kept.T]
+            return {"importances": listed, "importances_by": "splits"}
+    return {"importances": None, "importances_by": "splits"}
+
+
+def _shares_of_moves(
+    model: Any, X: Any, n_features: int, n_outputs: int
+) -> NDArray[np.float64] | None:
+    """Give mean sizes of Shapley values as shares of each output's, (features, outputs)."""
+    try:
+        trees = model._additive()
+        if trees.leaf_rows is None or int(model.n_features_in_) != n_features:
+            return None
+    except (AttributeError, TypeError):  # no trees of ours
+        return None
+    n_rows = min(_MOST_EXPLAINED, X.shape[0], _MOST_VISITS // max(1, trees.structure.n_nodes))
+    if n_rows < min(_LEAST_EXPLAINED, X.shape[0]):
+        return None
+    outputs = list(range(min(n_outputs, MOST_OUTPUTS_OF_IMPORTANCES)))
+    rows = _safe_indexing(X, np.arange(n_rows))
+    sizes = shap_values(model, rows, outputs=outputs, reduce="mean_abs").values
+    if sizes.shape[1] != len(outputs):  # outputs with classes have a column for each
+        return None
+    totals = sizes.sum(axis=0, dtype=np.float64)
+    shares: NDArray[np.float64] = sizes / np.where(totals > 0, totals, 1.0)
+    return shares
 
 
 def plain_floats(values: Any) -> list[float | None]:

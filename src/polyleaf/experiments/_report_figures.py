@@ -237,6 +237,12 @@ def _importance_figure(comparison: Comparison, problem: Problem, metric: Metric)
         return _NOTHING
     chosen = next((n for n in order if found[n].shape[1] > 1), order[0])
     values = found[chosen]
+    kinds = {
+        row["method"]: row.get("importances_by", "splits")
+        for row in comparison.rows
+        if row["dataset"] == problem.name and row.get("importances")
+    }
+    by_moves = kinds[chosen] == "shap"
     top = np.argsort(-values.sum(axis=1), kind="stable")[:_MOST_FEATURES]
     columns = problem.output_names[: values.shape[1]] if values.shape[1] > 1 else ["all outputs"]
     return {
@@ -245,6 +251,9 @@ def _importance_figure(comparison: Comparison, problem: Problem, metric: Metric)
             values[top], [problem.feature_names[i] for i in top], columns,
             f"Importances, {problem.name}", low=0.0, high=float(values[top].max()) or 1.0,
         ),
-        "caption": f"Shares of the gain in {chosen}, the best method here that can tell, first "
-        "fold; the features that matter most.",
+        "caption": (
+            f"How far features move the predictions of {chosen} (mean size of Shapley values, as "
+            "shares)" if by_moves else f"Shares of the gain in {chosen}"
+        )
+        + ", the best method here that can tell, first fold; the features that matter most.",
     }  # fmt: skip

@@ -194,6 +194,7 @@ _OF_RESULTS: dict[str, Test] = {
 _OPTIONAL: dict[str, Test] = {
     "examples": _are_examples,
     "importances": _are_importances,
+    "importances_by": lambda value, job: value in ("shap", "splits"),
     "bootstraps": _are_bootstraps,
     "per_level": _are_level_scores,
 }

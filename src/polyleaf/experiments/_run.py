@@ -122,7 +122,7 @@ def _judged(job: Job) -> dict[str, Any]:
     row |= model_facts(model)
     if job.number == 0:
         row["examples"] = _examples(job.problem, test, Y_test, predicted)
-        row["importances"] = importances(model, *job.problem.shape[1:])
+        row |= importances(model, X_test, *job.problem.shape[1:])
     if job.bootstraps:
         row["bootstraps"] = _bootstraps(job, settings, model)
     return row
