@@ -102,6 +102,7 @@ MODELS: dict[str, Any] = {
         projection=projections.Gaussian(n_components=1), leaf_fit="linear"
     ),
     "subsampled": BoostingRegressor(projection=None, subsample=0.6),
+    "large gradients": BoostingRegressor(projection=None, subsample=0.4, row_sampling="gradient"),
     "best first": BoostingRegressor(projection=None, max_depth=None, max_leaf_nodes=7),
     "labels": BoostingClassifier(projection=None),
     "labels subsampled": BoostingClassifier(projection=None, subsample=0.5),

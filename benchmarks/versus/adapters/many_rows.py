@@ -33,7 +33,11 @@ def _shared(case: Case) -> dict[str, Any]:
     }
 
 
-def make_polyleaf(n_components: int | None, case: Case) -> Any:
+# Share of the rows that GOSS draws: LightGBM's defaults for large gradients and others.
+_LARGE, _OTHER = 0.2, 0.1
+
+
+def make_polyleaf(n_components: int | None, case: Case, **settings: Any) -> Any:
     """Boost on all outputs, or on a few Gaussian combinations."""
     from polyleaf import BoostingRegressor
     from polyleaf.projections import Gaussian
@@ -44,6 +48,7 @@ def make_polyleaf(n_components: int | None, case: Case) -> Any:
         max_leaf_nodes=case.options.get("max_leaf_nodes"),
         projection=projection,
         **_shared(case),
+        **settings,
     )
 
 
@@ -63,7 +68,7 @@ class OneOutput:
         return self.model.predict(X)[:, None]
 
 
-def make_lightgbm(is_quantised: bool, case: Case) -> Any:
+def make_lightgbm(is_quantised: bool, case: Case, **settings: Any) -> Any:
     """Boost LightGBM's trees, on quantised gradients or not."""
     from lightgbm import LGBMRegressor
 
@@ -76,6 +81,7 @@ def make_lightgbm(is_quantised: bool, case: Case) -> Any:
             verbosity=-1,
             use_quantized_grad=is_quantised,
             **_shared(case),
+            **settings,
         )
     )
 
@@ -124,6 +130,28 @@ METHODS = (
         make=partial(make_polyleaf, 3),
         is_ours=True,
         applies=has_several_outputs,
+    ),
+    Method(
+        "polyleaf-rows-goss",
+        "rows",
+        module="polyleaf",
+        make=partial(make_polyleaf, None, subsample=_LARGE + _OTHER, row_sampling="gradient"),
+        is_ours=True,
+        by_default=False,
+    ),
+    Method(
+        "lightgbm-rows-goss",
+        "rows",
+        module="lightgbm",
+        make=partial(
+            make_lightgbm,
+            False,
+            data_sample_strategy="goss",
+            top_rate=_LARGE,
+            other_rate=_OTHER,
+        ),
+        by_default=False,
+        applies=has_one_output,
     ),
     Method("xgboost-rows", "rows", module="xgboost", make=make_xgboost),
     Method(

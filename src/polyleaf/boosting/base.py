@@ -199,6 +199,7 @@ class Boosting(TreeModel):
             leaf_values=resolved_leaf_values(self.leaf_values, loss),
             l2_regularization=float(self.l2_regularization),
             subsample=float(self.subsample),
+            row_sampling=self.row_sampling,
             monotone=monotone_signs(self.monotonic_cst, data.schema),
             **declared,
         )

@@ -32,7 +32,7 @@ from polyleaf.data.dense_binning import MANY_ROWS
 from polyleaf.losses import Loss, check_finite, check_shapes
 from polyleaf.projections import Feedback, ProjectionContext, RoundRobin, View
 from polyleaf.projections._view import channel_ranges
-from polyleaf.trees.channels import Channels, Scaling
+from polyleaf.trees.channels import Channels, Scaling, large_rows
 from polyleaf.trees.growing import GrownSplits, TreeSettings, grow_params, grow_splits
 from polyleaf.trees.moments import Moments
 from polyleaf.trees.shards import Shard, draw_share, exact_sums
@@ -67,6 +67,7 @@ class BoostingSettings:
     leaf_values: str
     l2_regularization: float
     subsample: float
+    row_sampling: str
     monotone: NDArray[np.int8] | None
     n_values: int
     is_squared_error: bool
@@ -351,7 +352,7 @@ class Booster:
     ) -> tuple[GrownSplits, NDArray[np.int32] | None]:
         """Grow the splits; also give the leaf of every watched row, of shape (n_watched, 1)."""
         seed = int(rng.integers(2**63))
-        rows = self._drawn_rows(rng)
+        rows, channels = self._drawn_rows(rng, channels)
         is_ordered = (
             rows.size == self.data.n_rows
             and not self.is_fixed
@@ -382,11 +383,20 @@ class Booster:
         """The rows sorted by every feature, once for all trees."""
         return _core.RowOrders(self.data.binned, self.n_threads)
 
-    def _drawn_rows(self, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Rows of a round: all that count, or a share of them, ascending."""
+    def _drawn_rows(
+        self, rng: np.random.Generator, channels: Channels
+    ) -> tuple[NDArray[np.int32], Channels]:
+        """Rows of a round: all that count, or a share of them, ascending; and what they show."""
         rows = self.data.weighted_rows
         if self.settings.subsample == 1.0:
-            return rows
+            return rows, channels
+        if self.settings.row_sampling == "uniform":
+            return self._uniform_rows(rng), channels
+        seed = int(rng.integers(2**63))
+        return large_rows(seed, rows, channels, self.shard, self.settings.subsample)
+
+    def _uniform_rows(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        rows = self.data.weighted_rows
         if self.is_fixed:
             seed = int(rng.integers(2**63))
             drawn = draw_share(seed, self.shard.numbers[rows], self.settings.subsample)
@@ -401,7 +411,8 @@ class Booster:
         leaves = LeafRows(grown.ordered, grown.leaf_offsets)
         if self.settings.subsample == 1.0:
             return leaves, leaves
-        return leaves, self._all_leaves(grown.structure)
+        everywhere = self._all_leaves(grown.structure)
+        return leaves if self.settings.row_sampling == "uniform" else everywhere, everywhere
 
     def _all_leaves(self, structure: TreeStructure) -> LeafRows:
         """Send all rows that count down the tree, also those it was not grown on."""

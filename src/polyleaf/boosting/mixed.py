@@ -171,6 +171,7 @@ class BoostingMixed(Boosting, Mixed):
         category_penalty: float = 1.25,
         l2_regularization: float = 1.0,
         subsample: float = 1.0,
+        row_sampling: str = "uniform",
         monotonic_cst: Any = None,
         estimator: Any = None,
         early_stopping: bool | str = "auto",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polyleaf.estimator.parameters import (
+    Added,
     Parameter,
     is_bool,
     is_eval_metric,
@@ -56,6 +57,17 @@ BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
         "Share of the rows on which each tree is grown, drawn without replacement.",
         lambda v: is_real(v, 0.0, 1.0) and v > 0,
         "a number in (0, 1]",
+    ),
+    "row_sampling": Parameter(
+        "{'uniform', 'gradient'}",
+        "How the rows of a ``subsample`` are drawn: ``'uniform'`` draws all with the same\n"
+        "probability. ``'gradient'`` (GOSS, Ke et al. 2017) takes the rows with the largest\n"
+        "gradients for two thirds of the sample and draws the others, which then count for those\n"
+        "that were not drawn; leaves have values of all rows.",
+        lambda v: isinstance(v, str) and v in ("uniform", "gradient"),
+        "'uniform' or 'gradient'",
+        names=("uniform", "gradient"),
+        added=Added("0.1.0", before="uniform"),
     ),
     "monotonic_cst": Parameter(
         "None, dict or array-like of int of shape (p,)",

@@ -131,7 +131,14 @@ class ModelBooster(Booster):
     ) -> None:
         super().__init__(data, settings, entropy, n_threads, units)
         self.estimator = estimator
-        if data.weights is not None and weight_parameter(estimator) is None:
+        if weight_parameter(estimator) is not None:
+            return
+        if settings.row_sampling == "gradient" and settings.subsample < 1.0:
+            raise ValueError(
+                f"row_sampling='gradient' needs an estimator that takes sample_weight; got "
+                f"{type(estimator).__name__}, which takes none. Use row_sampling='uniform'."
+            )
+        if data.weights is not None:
             warn_user(
                 f"{type(estimator).__name__} takes no sample_weight: it is fitted as if all rows "
                 "counted alike, and weights only enter how far its predictions are followed.",
@@ -143,7 +150,8 @@ class ModelBooster(Booster):
         view = self._draw(t, rng)
         state, settings = self.state, self.settings
         shown = gradient_channels(state, view, self._row_weights)
-        model = self._fit(shown, self._drawn_rows(rng), rng)
+        rows, shown = self._drawn_rows(rng, shown)
+        model = self._fit(shown, rows, rng)
         predicted = columns(by_blocks(self.data.encoded, model.predict)).astype(np.float64)
         if predicted.shape[1] not in (1, self.targets.n_channels):
             raise ValueError(

@@ -18,6 +18,7 @@ from scipy import sparse
 from polyleaf import _core
 from polyleaf.projections import ProjectionContext, View
 from polyleaf.trees.moments import Moments, channel_moments, row_blocks
+from polyleaf.trees.shards import Shard, draw_by_size
 
 if TYPE_CHECKING:
     from polyleaf.data.targets import Targets, TargetSchema
@@ -101,6 +102,19 @@ class Channels:
         if isinstance(self.source, TargetColumns | ScaledColumns):
             return self.source.columns.size
         return int(self.source.shape[1])
+
+    def weighted(self, factors: NDArray[np.float32]) -> Channels:
+        """Give the same channels with rows that count this much more, of shape (n_rows,).
+
+        Their source must be an array.
+        """
+        assert isinstance(self.source, np.ndarray)
+        by_row, by_entry = self.row_weights, self.entry_weights
+        if by_entry is None:
+            by_row = factors if by_row is None else by_row * factors
+        else:
+            by_entry = by_entry * factors[:, None]
+        return Channels(self.source * factors[:, None], by_row, by_entry)
 
     @cached_property
     def core(self) -> _core.Channels:
@@ -379,3 +393,36 @@ def _entry_weights(
         for rows in row_blocks(*entries.shape):
             entries[rows] *= by_entry[rows] / targets.weight_unit
     return entries
+
+
+def large_rows(
+    seed: int, rows: NDArray[np.int32], channels: Channels, shard: Shard, share: float
+) -> tuple[NDArray[np.int32], Channels]:
+    """Draw rows of large gradients and some others, which count for those that were not drawn.
+
+    Parameters
+    ----------
+    seed : int
+    rows : ndarray of int32
+        To draw from, ascending.
+    channels : Channels
+        Of all rows, in an array.
+    shard : Shard
+    share : float
+        Of the rows of all workers, below 1.
+
+    Returns
+    -------
+    rows : ndarray of int32
+        Those that were drawn, ascending.
+    channels : Channels
+        With their weights.
+    """
+    assert isinstance(channels.source, np.ndarray)
+    shown = channels.source[rows]
+    sizes = np.sqrt(np.einsum("ij,ij->i", shown, shown, dtype=np.float64)).astype(np.float32)
+    own = replace(shard, numbers=shard.numbers[rows])
+    is_drawn, is_other, factor = draw_by_size(seed, own, sizes, share)
+    factors = np.ones(channels.source.shape[0], np.float32)
+    factors[rows[is_other]] = factor
+    return rows[is_drawn], channels.weighted(factors)

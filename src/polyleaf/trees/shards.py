@@ -178,6 +178,62 @@ def draw_share(seed: int, numbers: NDArray[np.int64], share: float) -> NDArray[n
     return np.asarray(row_uniforms(seed, numbers) < share)
 
 
+#: Share of a sample that has the largest sizes, as in LightGBM's defaults (0.2 and 0.1).
+_LARGEST_SHARE = 2.0 / 3.0
+#: Sizes are ranked by the first bits of float32: sign, exponent and seven bits more.
+_RANK_BITS = 16
+
+
+def draw_by_size(
+    seed: int, shard: Shard, sizes: NDArray[np.float32], share: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], float]:
+    """Draw the rows of the largest sizes, and some of the others, whoever holds them.
+
+    Two thirds of the sample are the largest (rows that differ by less than one per cent from the
+    smallest of them may be left to chance). The others have the same probability.
+
+    Parameters
+    ----------
+    seed : int
+        As for `row_uniforms`.
+    shard : Shard
+        Whose rows have these sizes.
+    sizes : ndarray of shape (n_rows,), float32
+        Not negative.
+    share : float
+        Of the rows of all workers that are drawn, below 1.
+
+    Returns
+    -------
+    is_drawn : ndarray of shape (n_rows,), bool
+    is_other : ndarray of shape (n_rows,), bool
+        Drawn rows that are not among the largest.
+    factor : float
+        What each of them stands for: 1 over their probability.
+
+    Examples
+    --------
+    >>> sizes = np.arange(1000, dtype=np.float32)
+    >>> is_drawn, is_other, factor = draw_by_size(0, Shard.alone(1000), sizes, 0.3)
+    >>> bool(is_drawn[810:].all()), round(factor, 1)
+    (True, 7.7)
+    """
+    ranks = np.ascontiguousarray(sizes, np.float32).view(np.uint32) >> np.uint32(_RANK_BITS)
+    counts = shard.sum(np.bincount(ranks, minlength=2**_RANK_BITS))
+    n_rows = int(counts.sum())
+    n_above = np.cumsum(counts[::-1])[::-1]  # of this rank or a higher one
+    fitting = np.flatnonzero(n_above <= _LARGEST_SHARE * share * n_rows)
+    least = int(fitting[0]) if fitting.size else counts.size
+    n_largest = int(n_above[least]) if fitting.size else 0
+    probability = min(1.0, (share * n_rows - n_largest) / max(n_rows - n_largest, 1))
+    is_largest = ranks >= least
+    is_other = ~is_largest & draw_share(seed, shard.numbers, probability)
+    is_drawn = is_largest | is_other
+    if shard.count(int(is_drawn.sum())) == 0:  # so few rows that chance took none
+        return ~is_drawn, is_other, 1.0
+    return is_drawn, is_other, 1.0 / probability
+
+
 def draw_counts(seed: int, numbers: NDArray[np.int64], mean: float) -> NDArray[np.int64]:
     """Draw how often each row is in a bootstrap sample: Poisson numbers, whoever holds the others.
 
