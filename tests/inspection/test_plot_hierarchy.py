@@ -56,7 +56,7 @@ def test_true_labels_have_a_ring_and_a_model_gives_its_hierarchy():
     [
         ([-1, 0], {}, "takes a Hierarchy"),
         (HIERARCHY, {"scores": [0.5, 0.5]}, "each of the 5 labels"),
-        (HIERARCHY, {"labels": ["a"] * 5}, "labels must be numbers"),
+        (HIERARCHY, {"labels": ["a"] * 5}, "labels must hold numbers"),
         (HIERARCHY, {"max_labels": 0}, "max_labels must be"),
     ],
 )

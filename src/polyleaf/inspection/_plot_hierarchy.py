@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
 from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 from polyleaf.hierarchy import Hierarchy
@@ -99,17 +99,22 @@ def _as_hierarchy(given: Any) -> Hierarchy:
 def _one_row(given: Any, n_outputs: int, name: str) -> Floats | None:
     if given is None:
         return None
-    try:
-        values = given.toarray() if is_sparse(given) else np.asarray(given)
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numbers; got {given!r:.60}.") from error
+    if is_sparse(given):
+        if given.shape not in ((n_outputs,), (1, n_outputs)):
+            raise _other_shape(name, n_outputs, given.shape)
+        values = as_floats(read_sparse(given, name).toarray(), name)
+    else:
+        values = as_floats(read_array(given, name), name)
     if values.size != n_outputs or values.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} must be one row with a number for each of the {n_outputs} labels; got shape "
-            f"{values.shape}."
-        )
+        raise _other_shape(name, n_outputs, values.shape)
     return np.asarray(values.reshape(n_outputs))
+
+
+def _other_shape(name: str, n_outputs: int, shape: tuple[int, ...]) -> ValueError:
+    return ValueError(
+        f"{name} must be one row with a number for each of the {n_outputs} labels; got shape "
+        f"{tuple(shape)}."
+    )
 
 
 def _drawn(order: Hierarchy, values: Floats | None, most: int) -> NDArray[np.bool_]:
