@@ -378,7 +378,7 @@ def _choose(
     scores: list[Any],
     labels: list[Any],
     metric: metrics.Metric,
-    hierarchy: Hierarchy | None,
+    hierarchy: Hierarchy | None = None,
 ) -> tuple[LabelCalibrator | None, Decoder, list[dict[str, Any]]]:
     """Fit every candidate on all folds but one and score it there; return the best one.
 
