@@ -74,6 +74,16 @@ def command_of(known: list[dict[str, Any]]) -> str:
     )
 
 
+def _told_missing(by_layer: Counter[str], n_targets: int) -> str:
+    if not by_layer:
+        return ""
+    listed = ", ".join(f"{layer} ({n})" for layer, n in by_layer.items())
+    return (
+        f"\n\n**The run is not whole**: it ended before {by_layer.total()} of {n_targets} "
+        f"targets, namely {listed}. The same command goes on with them."
+    )
+
+
 def page_of(folders: list[list[dict[str, Any]]]) -> str:
     """Write the page from the records of some folders."""
     targets = run_hostile.all_targets()
@@ -95,7 +105,7 @@ def page_of(folders: list[list[dict[str, Any]]]) -> str:
         python=", ".join(sorted({told["python"] for told in known})),
         failed=f"{n_failed or 'no'} crashes, hangs, unclear errors or silent changes",
         commits=", ".join(sorted({told["commit"] for told in known})),
-        missing=f" {len(missed)} targets were not reached: {', '.join(missed)}." if missed else "",
+        missing=_told_missing(Counter(targets[name].layer for name in missed), len(targets)),
     )
     parts = [head, *lines, TAIL.format(kinds=", ".join(KINDS))]
     if n_failed:

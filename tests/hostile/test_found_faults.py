@@ -18,7 +18,7 @@ from polyleaf.datasets import (
     make_linear_labels,
 )
 from polyleaf.decoding import TopK
-from polyleaf.experiments import BestChain, OneModelPerTarget, saturation_size
+from polyleaf.experiments import BestChain, OneModelPerTarget, friedman_test, saturation_size
 from polyleaf.graphs import Edges
 from polyleaf.inspection import plot_learning_curve, tree_text
 from polyleaf.metrics import label_propensities, macro_r2_score, overfitting_score
@@ -158,3 +158,15 @@ def test_a_pipe_is_not_replaced_by_a_model(tmp_path):
     with pytest.raises(OSError, match="got a pipe, socket or device"):
         polyleaf.save(polyleaf.TreeRegressor(max_depth=2).fit(X, Y), path)
     assert path.is_fifo()
+
+
+@pytest.mark.parametrize("form", ["bsr", "dia", "csr", "lil"])
+def test_a_matrix_in_place_of_metrics_or_of_a_level_is_refused(form):
+    matrix = sparse.csr_array(np.eye(3)).asformat(form)
+    tree = polyleaf.TreeRegressor(max_depth=2).fit(X, Y)
+    with pytest.raises(TypeError, match="metrics must be names"):
+        polyleaf.evaluate(tree, X, Y, metrics=matrix)
+    with pytest.raises(ValueError, match="alpha must be a number"):
+        friedman_test(rng.random((6, 4)), greater_is_better=True, alpha=matrix)
+    with pytest.raises(ValueError, match="alpha must be a number"):
+        saturation_size([1, 2], rng.random((6, 2)), greater_is_better=True, alpha=matrix)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.numbers import described
 from polyleaf.estimator.label_scores import label_scores, score_kind
 from polyleaf.experiments._encoding import feature_rows
 from polyleaf.metrics import METRICS, Metric, resolve
@@ -217,8 +218,16 @@ def _chosen(metrics: Any, task: str, y_train: Any) -> Iterator[Metric]:
             if metric.task == task and (y_train is not None or not metric.from_training):
                 yield metric
         return
-    for name in [metrics] if isinstance(metrics, (str, Metric)) else metrics:
+    for name in _listed(metrics):
         yield resolve(name, task)
+
+
+def _listed(metrics: Any) -> list[Any]:
+    if isinstance(metrics, (str, Metric)):
+        return [metrics]
+    if is_sparse(metrics) or not isinstance(metrics, Iterable):
+        raise TypeError(f"metrics must be names of metrics; got {described(metrics)}.")
+    return list(metrics)
 
 
 class _Predictions:
@@ -262,9 +271,7 @@ def _judged_classes(
     model: Any, X: Any, truth: Any, names: list[str], metrics: Any, sample_weight: Any
 ) -> Evaluation:
     """Count the entries that are right, and the rows that are right as a whole."""
-    asked = CLASS_SCORES if metrics is None else tuple(
-        [metrics] if isinstance(metrics, str) else metrics
-    )  # fmt: skip
+    asked = CLASS_SCORES if metrics is None else tuple(_listed(metrics))
     if not set(asked) <= set(CLASS_SCORES):
         raise ValueError(
             f"metrics of classes must be among {', '.join(map(repr, CLASS_SCORES))}; got "

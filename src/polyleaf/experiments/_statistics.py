@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from polyleaf.checks.matrices import as_floats, read_array
+from polyleaf.checks.numbers import expect_number
 from polyleaf.checks.optional import require
 
 Floats = NDArray[np.float64]
@@ -110,6 +111,7 @@ def friedman_test(scores: Any, *, greater_is_better: bool, alpha: float = 0.05) 
     >>> result.ranks, round(result.p_value, 3)
     (array([1., 2., 3.]), 0.018)
     """
+    alpha = expect_number("alpha", alpha, 0.0, 1.0, "a number from 0 to 1")
     values = _complete(scores)
     n, k = values.shape
     if n < _FEWEST_BLOCKS or k < 3:
@@ -275,6 +277,7 @@ def saturation_size(
     >>> saturation_size([1, 10, 100], scores, greater_is_better=True)
     10
     """
+    alpha = expect_number("alpha", alpha, 0.0, 1.0, "a number from 0 to 1")
     values = _complete(scores)
     if len(sizes) != values.shape[1]:
         raise ValueError(
