@@ -79,7 +79,7 @@ TASKS: dict[str, Task] = {
                     ("background-1000", 10, 1000),
                 )
             },
-            problems=("dense-5k-20-1", "dense-5k-20-16", "dense-5k-20-100"),
+            problems=("dense-2k-20-1", "dense-2k-20-16", "dense-2k-20-100"),
             metrics=("r2",),
         ),
         Task(
