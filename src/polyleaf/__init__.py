@@ -23,7 +23,7 @@ from polyleaf.rules import RuleClassifier, RuleRegressor
 from polyleaf.trees import TreeClassifier, TreeMixed, TreeRegressor
 
 if TYPE_CHECKING:
-    from polyleaf import conformal, datasets, experiments, export, inspection
+    from polyleaf import conformal, datasets, distributed, experiments, export, inspection
     from polyleaf.auto import AutoClassifier, AutoRegressor
     from polyleaf.conformal import ConformalClassifier, ConformalRegressor
     from polyleaf.experiments import evaluate
@@ -58,6 +58,7 @@ __all__ = [
     "cross_val_proba",
     "datasets",
     "decoding",
+    "distributed",
     "evaluate",
     "experiments",
     "export",
@@ -82,6 +83,7 @@ _LATER = {
     "conformal": "polyleaf.conformal",
     "cross_val_proba": "polyleaf.tuning",
     "datasets": "polyleaf.datasets",
+    "distributed": "polyleaf.distributed",
     "evaluate": "polyleaf.experiments",
     "experiments": "polyleaf.experiments",
     "export": "polyleaf.export",

@@ -39,6 +39,8 @@ def fit_divided(
     world: int,
     parts: Sequence[slice],
     tell: Any = None,
+    records: Sequence[bytes] = (),
+    note: Any = None,
 ) -> Any:
     """Fit a clone on parts that are dealt to workers; all must have the same result."""
     model = clone(estimator)
@@ -61,13 +63,14 @@ def fit_divided(
                 if i % world == collective.rank
             ]
         try:
-            return train_on_worker(collective, Part(own, held_out), Settings(model, tell))
+            settings = Settings(clone(model), tell, records, note)
+            return train_on_worker(collective, Part(own, held_out), settings)
         except BaseException as error:
             collective.abort(str(error))
             raise
 
     with ThreadPoolExecutor(world) as pool:
-        results = list(pool.map(work, ThreadCollective.group(world, timeout=60.0)))
+        results = list(pool.map(work, ThreadCollective.group(world, timeout=300.0)))
     for other in results[1:]:
         if other.fitted is None:  # a single tree is grown by one worker
             continue

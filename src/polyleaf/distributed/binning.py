@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyleaf import _core
 from polyleaf.data import dense_binning
@@ -28,14 +29,16 @@ from polyleaf.data.dense_binning import (
     joined_cuts,
     plan_dense,
 )
+from polyleaf.data.sparse_binning import bin_sparse
 from polyleaf.distributed.collectives import Collective
+from polyleaf.distributed.gathering import Gathering
 
 #: Values of a block of columns that a worker cuts at a time.
 _BLOCK_VALUES = 1 << 22
 
 
 def bin_divided(
-    encoded: NDArray[Any],
+    encoded: Any,
     numbers: NDArray[np.int64],
     categories: NDArray[Any],
     max_bins: int,
@@ -46,8 +49,9 @@ def bin_divided(
 
     Parameters
     ----------
-    encoded : ndarray of shape (n_rows, n_features), float32 or float64
-        Of one type on all workers.
+    encoded : ndarray or csr_array of shape (n_rows, n_features), float32 or float64
+        Of one type on all workers. A sparse matrix is gathered by every worker, to be binned as
+        a whole.
     numbers : ndarray of shape (n_rows,), int64
         Number of each row among those of all workers.
     categories : ndarray of shape (n_features,)
@@ -56,6 +60,9 @@ def bin_divided(
     n_threads : int
     collective : Collective
     """
+    if sparse.issparse(encoded):
+        whole = Gathering(collective, numbers).matrix(encoded)
+        return bin_sparse(whole, categories, max_bins).at(numbers)
     encoded = np.ascontiguousarray(encoded)
     n_rows = sum(int(part[0]) for part in collective.allgather(np.array([len(encoded)])))
     pairs = _agree_on_pairs(encoded, categories == NUMERIC, max_bins, n_threads, collective)

@@ -217,7 +217,7 @@ class Collective(ABC):
             "Use fewer rows or columns, or workers with more memory.",
         )
         parts = self._gather_known(rows.reshape(-1), [count * width for count in counts])
-        return [part.reshape(-1, *rows.shape[1:]) for part in parts]
+        return [part.reshape(count, *rows.shape[1:]) for part, count in zip(parts, counts)]
 
     def _gather_known(self, flat: NDArray[Any], sizes: Sequence[int]) -> list[NDArray[Any]]:
         """Gather flat arrays of known sizes, piece by piece."""

@@ -14,6 +14,7 @@ from polyleaf.boosting.base import Boosting
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.distributed.collectives import Collective, Traffic
 from polyleaf.distributed.reading import Rows, read_divided
+from polyleaf.distributed.records import Note, record_rounds
 from polyleaf.distributed.refusals import check_problem
 from polyleaf.distributed.trees import train_trees
 
@@ -48,10 +49,16 @@ class Settings:
     tell : callable or None
         Called on worker 0 after every round of boosting with the progress and what was sent since
         the round before; True ends the fit.
+    records : sequence of bytes
+        Rounds of boosting that were grown before, and are not grown again.
+    note : callable or None
+        Told of each round that is grown, on worker 0: what `records` takes.
     """
 
     estimator: Any
     tell: Tell | None = None
+    records: Sequence[bytes] = ()
+    note: Note | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,9 @@ def train_on_worker(collective: Collective, part: Part, settings: Settings) -> T
     start = meter.next()
     if isinstance(estimator, Boosting):
         report = _Report(collective, meter, settings.tell)
+        if settings.records or settings.note is not None:
+            note = settings.note if collective.rank == 0 else None
+            record_rounds(estimator, settings.records, note)
         fitted: Any = estimator._train(
             agreed.data, eval_set=agreed.held_out, callbacks=[report], shard=agreed.shard
         )

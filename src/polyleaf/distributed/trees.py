@@ -20,6 +20,7 @@ from scipy import sparse
 from polyleaf.data import BinnedFeatures, CodedRows, Targets, TrainingData
 from polyleaf.data.binned import NUMERIC, Bins, CodesByRow, assemble
 from polyleaf.distributed.collectives import Collective
+from polyleaf.distributed.gathering import Gathering
 from polyleaf.distributed.reading import Agreed
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.growing import ForestGrower, Member, is_auto
@@ -53,7 +54,7 @@ def _needs_numbers(estimator: Any) -> bool:
     given = estimator.get_params(deep=False)
     return bool(
         given.get("oob_score")
-        or given.get("aggregation") == "oob"
+        or given.get("aggregation") not in (None, "total", "subspace")
         or is_auto(given.get("projection"))
         or given.get("pruning_level") == "cv"
     )
@@ -73,8 +74,7 @@ def gather_rows(agreed: Agreed, with_numbers: bool, collective: Collective) -> T
     collective : Collective
     """
     data = agreed.data
-    order = np.argsort(np.concatenate(collective.allgather(agreed.shard.numbers)))
-    rows = _Gathered(collective, order)
+    rows = Gathering(collective, agreed.shard.numbers)
     features = _gather_features(data, rows)
     encoded: Any = CodedRows(features)
     if with_numbers:
@@ -90,34 +90,7 @@ def gather_rows(agreed: Agreed, with_numbers: bool, collective: Collective) -> T
     return TrainingData(data.schema, features, encoded, targets, given)
 
 
-class _Gathered:
-    """Gathers rows of all workers, and puts them into their order."""
-
-    def __init__(self, collective: Collective, order: NDArray[np.int64]) -> None:
-        self._collective, self._order = collective, order
-
-    def array(self, rows: NDArray[Any] | None) -> Any:
-        """Gather an array by rows; None of None."""
-        if rows is None:
-            return None
-        is_mask = rows.dtype == np.bool_
-        sent = rows.view(np.uint8) if is_mask else rows
-        found = np.concatenate(self._collective.allgather(sent))[self._order]
-        return found.view(np.bool_) if is_mask else found
-
-    def matrix(self, rows: Any) -> Any:
-        """Gather an array or a sparse matrix by rows."""
-        if isinstance(rows, np.ndarray):
-            return self.array(rows)
-        lengths = np.diff(rows.indptr).astype(np.int64)
-        gather = self._collective.allgather
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate(gather(lengths)))])
-        entries = np.concatenate(gather(rows.data)), np.concatenate(gather(rows.indices))
-        shape = (self._order.size, rows.shape[1])
-        return sparse.csr_array((*entries, indptr), shape=shape)[self._order]
-
-
-def _gather_features(data: TrainingData, rows: _Gathered) -> BinnedFeatures:
+def _gather_features(data: TrainingData, rows: Gathering) -> BinnedFeatures:
     own = data.features
     codes = own.sparse_code
     if codes is None:  # features of two values: what is listed is the rarer one
