@@ -19,7 +19,6 @@ from divided import assert_same
 from scipy import sparse
 from sklearn.base import clone
 
-import polyleaf
 from distributed import Client, LocalCluster
 from polyleaf import (
     BoostingClassifier,
@@ -121,7 +120,7 @@ def test_validation_rows_callbacks_and_probabilities(client: Client) -> None:
     X, Y = make_data()
     labels = (Y > 0).astype(int)
     model = BoostingClassifier(
-        n_estimators=60, learning_rate=0.5, early_stopping=True, n_iter_no_change=3, random_state=0
+        n_estimators=12, learning_rate=0.5, early_stopping=True, n_iter_no_change=3, random_state=0
     )
     expected = fixed(model).fit(X[:400], labels[:400], eval_set=(X[400:], labels[400:]))
     arrays = [da.from_array(v, chunks=(90, -1)) for v in (X[:400], labels[:400])]
@@ -186,7 +185,7 @@ def test_errors_of_a_part_are_those_of_the_fit(client: Client) -> None:
 
 def test_another_release_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = make_data()
-    monkeypatch.setattr(polyleaf, "__version__", "9.9.9")
+    monkeypatch.setattr("polyleaf.distributed.cluster.__version__", "9.9.9")
     with pytest.raises(RuntimeError, match=r"must have polyleaf 9\.9\.9.*worker tcp"):
         fit(boosting(), da.from_array(X), da.from_array(Y), client=client)
 

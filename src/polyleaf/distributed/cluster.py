@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-import polyleaf
+from polyleaf._version import __version__
 from polyleaf.boosting.base import Boosting
 from polyleaf.boosting.checks import as_callbacks
 from polyleaf.boosting.rounds import BoostingProgress
@@ -225,10 +225,10 @@ def check_versions(client: Any) -> None:
     if not found:
         raise RuntimeError("The cluster has no workers. Start some, and fit again.")
     for address, version in found.items():
-        if version != polyleaf.__version__:
+        if version != __version__:
             has = version if isinstance(version, str) else f"none ({version!r:.200})"
             raise RuntimeError(
-                f"All workers must have polyleaf {polyleaf.__version__}, as the client has; "
+                f"All workers must have polyleaf {__version__}, as the client has; "
                 f"worker {address} has {has}. Install the same release everywhere."
             )
 

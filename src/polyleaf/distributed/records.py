@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-import polyleaf
+from polyleaf._version import __version__
 from polyleaf.boosting.booster import Booster, FeatureGains, GrownRound
 from polyleaf.boosting.leaves import TreeMove
 from polyleaf.projections import Feedback
@@ -165,7 +165,7 @@ class Checkpoint:
     def __init__(self, path: str | Path, estimator: Any) -> None:
         self.path, self.records = Path(path), list[bytes]()
         self._header = {
-            "polyleaf": polyleaf.__version__,
+            "polyleaf": __version__,
             "estimator": type(estimator).__name__,
             "params": repr(sorted(estimator.get_params().items())),
         }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import polyleaf
+from polyleaf._version import __version__
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.checks.optional import require
 from polyleaf.distributed.collectives import Collective, CollectiveError, Traffic
@@ -43,7 +43,7 @@ def count_rows(rows: Rows) -> int:
 
 def report_version(dask_worker: Any) -> str:
     """Tell which release of polyleaf this worker has."""
-    return str(polyleaf.__version__)
+    return str(__version__)
 
 
 def open_fit(fit: str, patience: float, dask_worker: Any) -> tuple[str, int]:
