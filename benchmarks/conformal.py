@@ -4,7 +4,7 @@
     python -m benchmarks.conformal --write              # and writes docs/benchmarks/conformal.md
     python -m benchmarks.conformal --draws 10 --data made enb
 
-A draw takes 200 rows to fit a forest of 20 trees and to calibrate it, and 100 others to count how
+A draw takes 200 rows to fit a forest of 8 trees and to calibrate it, and 40 others to count how
 often regions hold them. Rows of a draw are exchangeable, so that the mean over draws is what was
 promised, whatever the data. 'off' is the distance of joint coverage from the promise, in standard
 errors of that mean: the promise of 'split' is k / (n + 1) with k = ceil((1 - alpha) (n + 1)) for
@@ -33,7 +33,7 @@ from polyleaf import (
 )
 from polyleaf.conformal.ranks import promised_rank
 
-ALPHA, N_FIT, N_NEW = 0.1, 200, 100
+ALPHA, N_FIT, N_NEW = 0.1, 200, 40
 SCORES = ("max", "mahalanobis", "local", "quantile")
 METHODS: dict[str, dict[str, Any]] = {
     "split": {"method": "split", "cv": 2},
@@ -81,7 +81,7 @@ def one_draw(X: Any, Y: Any, seed: int) -> dict[tuple[str, str], list[float]]:
     found = {}
     for method, settings in METHODS.items():
         for score in SCORES:
-            forest = RandomForestRegressor(n_estimators=20, min_samples_leaf=3, random_state=seed)
+            forest = RandomForestRegressor(n_estimators=8, min_samples_leaf=3, random_state=seed)
             model = ConformalRegressor(
                 forest, score=score, alpha=ALPHA, random_state=seed, **settings
             ).fit(X[:N_FIT], Y[:N_FIT])
@@ -183,11 +183,16 @@ def main() -> None:
     ]
     for name in given.data:
         lines += table(name, given.draws, given.jobs)
-        print("\n".join(lines[-16:]), flush=True)
+        show(lines, 16, given.write)
     if given.labels:
         lines += label_table(given.labels, given.draws, given.jobs)
-        print("\n".join(lines[-8:]), flush=True)
-    if given.write:
+        show(lines, 8, given.write)
+
+
+def show(lines: list[str], n_last: int, is_written: bool) -> None:
+    """Print the last lines, and write all of them to the page."""
+    print("\n".join(lines[-n_last:]), flush=True)
+    if is_written:
         PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 

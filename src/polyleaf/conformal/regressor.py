@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf import metrics
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array
 from polyleaf.conformal.forecasts import (
+    Forecast,
     check_model,
     forecast,
     out_of_bag_forecast,
@@ -328,6 +329,9 @@ class ConformalRegressor(
         alpha = check_alpha(self.alpha if alpha is None else alpha)
         forecasts = self._forecasts(X)
         known = None if given is None else _read_given(given, forecasts[0].center.shape)
+        return self._regions(forecasts, alpha, known)
+
+    def _regions(self, forecasts: list[Forecast], alpha: float, known: Any) -> Region:
         return joint_regions(
             forecasts,
             self._fitted.calibration,
@@ -337,7 +341,7 @@ class ConformalRegressor(
             tuple(self.output_names_.tolist()),
         )
 
-    def _forecasts(self, X: Any) -> list[Any]:
+    def _forecasts(self, X: Any) -> list[Forecast]:
         X = read_rows(X)
         fitted = self._fitted
         return [forecast(model, X, fitted.score, fitted.alpha) for model in fitted.models]
@@ -362,9 +366,9 @@ class ConformalRegressor(
         """
         check_is_fitted(self)
         alpha = check_alpha(self.alpha if alpha is None else alpha)
-        region = self.predict_region(X, alpha=alpha)
-        values = self._read_truth(y, region.center.shape)
         forecasts, calibration = self._forecasts(X), self._fitted.calibration
+        values = self._read_truth(y, forecasts[0].center.shape)
+        region = self._regions(forecasts, alpha, None)
         n_outputs = self._fitted.n_outputs
         return region_report(
             region,
