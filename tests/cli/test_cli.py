@@ -42,11 +42,17 @@ def table(tmp_path):
     return path
 
 
+TREE = ("fit", "tags", "--out", "x", "--method", "Tree")
+
+
 def test_a_model_is_fitted_evaluated_inspected_and_used(polyleaf, table, tmp_path):
     model, targets = tmp_path / "m.polyleaf", ("--targets", "yield,height")
     told = json.loads(
-        polyleaf("fit", table, *targets, "--out", model, "--set", "n_estimators=5", "--json")
-    )
+        polyleaf(
+            "fit", table, *targets, "--out", model, "--method", "RandomForest",
+            "--set", "n_estimators=5", "--json",
+        )
+    )  # fmt: skip
     assert told["estimator"] == "RandomForestRegressor"
     scores = json.loads(polyleaf("evaluate", model, table, *targets, "--metric", "r2", "--json"))
     assert scores["r2"] > 0.8
@@ -90,7 +96,8 @@ def test_columns_are_found_by_name_in_any_order(polyleaf, table, tmp_path):
 
 def test_metrics_relative_to_the_training_rows_need_them(polyleaf, table, tmp_path):
     model = tmp_path / "m.polyleaf"
-    polyleaf("fit", table, "--targets", "yield,height", "--out", model)
+    fitted = polyleaf("fit", table, "--targets", "yield,height", "--out", model)
+    assert "AutoRegressor" in fitted
     told = polyleaf("evaluate", model, table, "--metric", "arrmse", code=2)
     assert "--train" in told
     scores = json.loads(polyleaf("evaluate", model, table, "--train", table, "--json"))
@@ -215,9 +222,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
         (("fit", "tagss", "--out", "x"), "Did you mean 'tags'?"),
         (("fit", "tags", "--out", "x", "--method", "Forest"), "--method must be one of"),
         (("fit", "tags", "--out", "x", "--method", "Forest"), "Tree for outputs that are labels"),
-        (("fit", "tags", "--out", "x", "--set", "max_dept=3"), "Did you mean 'max_depth'?"),
-        (("fit", "tags", "--out", "x", "--set", "max_depth"), "--set must be name=value"),
-        (("fit", "tags", "--out", "x", "--set", "max_depth=0"), "max_depth of"),
+        (("fit", "tags", "--out", "x", "--set", "max_depth=3"), "needs --method"),
+        ((*TREE, "--set", "max_dept=3"), "Did you mean 'max_depth'?"),
+        ((*TREE, "--set", "max_depth"), "--set must be name=value"),
+        ((*TREE, "--set", "max_depth=0"), "max_depth of"),
         (("evaluate", "none.polyleaf", "tags"), "none.polyleaf"),
         (("compare", "tags", "--methods", "Trees"), "Did you mean 'Tree'"),
         (("compare", "tags", "--budget", "soon"), "90s, 10m or 2h"),

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 #: Pull of the prior on common weights, in rows.
-_COMMON_ROWS = 20.0
+_COMMON_ROWS = 60.0
 #: Pulls of the common weights on those of single outputs, in rows; the first one wins ties.
 _OUTPUT_ROWS = (np.inf, 1000.0, 300.0, 100.0, 30.0)
 #: A weaker pull must be better by so many standard errors over the folds.
 _PAYS = 2.0
 #: How quickly the prior falls with the error of a member, relative to that of the best.
-_PRIOR_POWER = 10.0
+_PRIOR_POWER = 5.0
 _STEPS = 200
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from polyleaf import datasets
-from polyleaf._registry import ESTIMATORS
+from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._explain import explain
@@ -57,7 +57,9 @@ def fit(
     out: Annotated[Path, typer.Option(help="The model file to write.")],
     method: Annotated[
         str | None,
-        typer.Option(help="An estimator of polyleaf: Tree, Boosting, ...; else RandomForest."),
+        typer.Option(
+            help="An estimator of polyleaf: Tree, Boosting, ...; else Auto, which races them."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -83,7 +85,12 @@ def fit(
     best: dict[str, Any] = {}
     chosen: dict[str, Any] = {}
     if report is None:
-        cls = _estimator_class(method or "RandomForest", dataset.Y)
+        if method is None and settings:
+            raise ValueError(
+                f"--set {settings[0]} needs --method: without one, Auto races the estimators. "
+                "Name one, as --method RandomForest, or --method Auto to set budget or metric."
+            )
+        cls = _estimator_class(method or "Auto", dataset.Y)
     else:
         cls, best, chosen = read_best(report, dataset.name)
     given = best | parse_settings(settings or [], cls)
@@ -203,11 +210,13 @@ def _estimator_class(method: str, Y: Any) -> Any:
         Y[~np.isnan(Y)], (0, 1)
     ).all()  # fmt: skip
     suffix = "Classifier" if is_label else "Regressor"
-    by_lower = {name.lower(): cls for name, cls in ESTIMATORS.items()}
+    autos = [name for name in META_ESTIMATORS if name.startswith("Auto")]
+    by_lower = {name.lower(): name for name in (*ESTIMATORS, *autos)}
     for name in (method, method + suffix):
         if name.lower() in by_lower:
-            return by_lower[name.lower()]
-    kinds = sorted(name.removesuffix(suffix) for name in ESTIMATORS if name.endswith(suffix))
+            known = by_lower[name.lower()]
+            return META_ESTIMATORS[known] if known in autos else ESTIMATORS[known]
+    kinds = sorted(n.removesuffix(suffix) for n in by_lower.values() if n.endswith(suffix))
     data = "labels or classes" if is_label else "numbers"
     raise ValueError(
         f"--method must be one of {', '.join(kinds)} for outputs that are {data}; got {method!r}."

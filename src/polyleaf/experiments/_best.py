@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from polyleaf._registry import ESTIMATORS
+from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
 from polyleaf.experiments._methods import Method, plain_settings
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._settings import set_by_name
@@ -186,7 +186,7 @@ def read_best(folder: Path, dataset: str) -> tuple[Any, dict[str, Any], dict[str
         name = dataset if len(ranked) > 1 else next(iter(ranked), dataset)
         if name not in ranked:
             raise _OtherDataError
-        is_usable = [entry["estimator"] in ESTIMATORS for entry in ranked[name]]
+        is_usable = [_known(entry["estimator"]) is not None for entry in ranked[name]]
         place = is_usable.index(True) if any(is_usable) else None
         chosen = None if place is None else dict(ranked[name][place])
         better = [entry["method"] for entry in ranked[name][:place]]
@@ -202,8 +202,18 @@ def read_best(folder: Path, dataset: str) -> tuple[Any, dict[str, Any], dict[str
             f"{folder} has no estimator of polyleaf with a score on {name!r} whose parameters a "
             "file can hold. Compare with methods=['RandomForest', 'Boosting'], for example."
         )
-    cls, parameters = ESTIMATORS[chosen["estimator"]], dict(chosen["parameters"])
+    cls, parameters = _known(chosen["estimator"]), dict(chosen["parameters"])
     return cls, parameters, chosen | {"better": better}
+
+
+def _known(name: Any) -> Any:
+    """Give the estimator of that name that can be made of parameters alone, if there is one."""
+    if not isinstance(name, str):
+        return None
+    return META_ESTIMATORS[name] if name in _AUTOS else ESTIMATORS.get(name)
+
+
+_AUTOS = ("AutoRegressor", "AutoClassifier")
 
 
 class _OtherDataError(Exception):
@@ -226,7 +236,7 @@ def described(choice: Choice, random_state: int) -> dict[str, Any]:
     }
     model = choice.estimator(random_state)
     name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
+    if _known(name) is not type(model):
         return found
     defaults = type(model)().get_params(deep=False)
     given = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from sklearn.base import clone, is_classifier, is_regressor
 
-from polyleaf._registry import ESTIMATORS
+from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.experiments._encoding import encoded
 from polyleaf.experiments._identity import digest_of
@@ -103,7 +103,8 @@ def _plain(value: Any) -> Any:
 def polyleaf_methods() -> Iterable[Method]:
     """Yield one method for each pair of regressor and classifier in polyleaf's registry."""
     kinds: dict[str, dict[str, Any]] = {}
-    for class_name, cls in ESTIMATORS.items():
+    autos = {name: META_ESTIMATORS[name] for name in META_ESTIMATORS if name.startswith("Auto")}
+    for class_name, cls in {**ESTIMATORS, **autos}.items():
         for suffix, task in (("Regressor", "regression"), ("Classifier", "multilabel")):
             if class_name.endswith(suffix):
                 by_task = kinds.setdefault(class_name.removesuffix(suffix), {})
@@ -120,8 +121,8 @@ def resolve_methods(
     Parameters
     ----------
     methods : None, sequence or mapping
-        None: all of the registry. Otherwise names, estimators or instances of Method; a mapping
-        gives names to any of these.
+        None: all of the registry but Auto, which races others itself. Otherwise names,
+        estimators or instances of Method; a mapping gives names to any of these.
     registry : mapping of str to Method
 
     Returns
@@ -130,7 +131,7 @@ def resolve_methods(
         With distinct names.
     """
     if methods is None:
-        return list(registry.values())
+        return [method for name, method in registry.items() if name != "Auto"]
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, Mapping):
