@@ -117,7 +117,8 @@ def test_classes_are_fitted_judged_and_written(polyleaf, tmp_path):
     header = (tmp_path / "p.csv").read_text().splitlines()[0]
     assert header == "size=high,size=low,letter=a,letter=b"
     assert "accuracy" in polyleaf("evaluate", model, path, "--metric", "r2", code=2)
-    assert "compare takes numbers" in polyleaf("compare", path, "--targets", "size,letter", code=2)
+    compared = ("--methods", "Tree,Mean", "--out", tmp_path / "report")
+    assert "accuracy" in polyleaf("compare", path, "--targets", "size,letter", *compared)
 
 
 def test_names_of_sparse_labels_are_kept(polyleaf, tmp_path):
