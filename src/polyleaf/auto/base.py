@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.auto.additive import blend_as_trees
 from polyleaf.auto.candidates import candidates_for
 from polyleaf.auto.fitted import FittedBlend
 from polyleaf.auto.judging import resolve_metric
+from polyleaf.auto.lighter import imitating, pruned
 from polyleaf.auto.parameters import AUTO_PARAMETERS
 from polyleaf.auto.problem import Problem, limited
 from polyleaf.auto.race import Clock
@@ -19,12 +21,13 @@ from polyleaf.auto.training import train_alone, train_blend
 from polyleaf.checks.optional import require
 from polyleaf.data import BinnedData, TrainingData, read_features, read_targets
 from polyleaf.estimator.base import Estimator
-from polyleaf.estimator.parameters import Parameter, is_int
+from polyleaf.estimator.parameters import Parameter, is_int, is_real
 from polyleaf.estimator.running import progress_bar
 from polyleaf.tuning.held_out import make_folds
 
 if TYPE_CHECKING:
     from polyleaf.data import Targets
+    from polyleaf.trees.additive import AdditiveTrees
 
 #: Fewer rows tell nothing about which candidate is better.
 _FEWEST_ROWS = 10
@@ -181,6 +184,82 @@ class AutoEstimator(Estimator):
         check_is_fitted(self)
         pandas = require("pandas", "leaderboard_")
         return pandas.DataFrame(list(self._fitted.leaderboard))
+
+    # Lighter models ----------------------------------------------------------------------------
+
+    def prune(self, X: Any, *, max_ms_per_row: float) -> Any:
+        """Make a blend of fewer members that predicts a row in so many milliseconds.
+
+        Members are timed on the rows; those that bring least are left out, and the others weighed
+        again by their errors on held-out rows, which the model keeps.
+
+        Parameters
+        ----------
+        X : array-like, frame, sparse matrix or BinnedData of shape (n, p)
+            Rows as they will be predicted: a batch as large as those to come.
+        max_ms_per_row : float
+            One member is kept, however long it takes.
+
+        Returns
+        -------
+        AutoRegressor or AutoClassifier
+            A fitted copy; its attributes `loss_` and `full_loss_` are the mean squared error of
+            held-out rows with those members, and with all: of numbers relative to the variance.
+        """
+        encoded = self._encode(X)
+        if not is_real(max_ms_per_row, 0.0) or max_ms_per_row <= 0:
+            raise ValueError(f"max_ms_per_row must be a number above 0; got {max_ms_per_row!r}.")
+        rows = BinnedData.of_encoded(self._features, encoded)
+        lighter = type(self)(**self.get_params(deep=False))
+        lighter._fitted = pruned(self._fitted, rows, float(max_ms_per_row))
+        return lighter
+
+    def distil(self, family: Any, X: Any) -> Any:
+        """Train one model on what the blend predicts for X, labelled or not.
+
+        Numbers are learnt as they are; classes and labels are drawn by their probabilities.
+
+        Parameters
+        ----------
+        family : str or estimator
+            ``'Boosting'``, ``'RandomForest'``, ``'Rule'``, ``'Tree'`` and so on, or an estimator
+            of polyleaf with parameters of your own, of which a copy is fitted.
+        X : array-like, frame or sparse matrix of shape (n, p)
+            The more rows, the better the imitation.
+
+        Returns
+        -------
+        estimator
+            Fitted; its attribute `loss_` is how far its predictions are from those of the blend
+            (root mean square) on a fifth of the rows, when trained on the others.
+        """
+        check_is_fitted(self)
+        return imitating(self, family, X)
+
+    @property
+    def loss_(self) -> float:
+        """Mean squared error of held-out rows with the members that `prune` has kept."""
+        return self._measured[0]
+
+    @property
+    def full_loss_(self) -> float:
+        """Mean squared error of held-out rows with all members, of a model that was pruned."""
+        return self._measured[1]
+
+    @property
+    def _measured(self) -> tuple[float, float]:
+        check_is_fitted(self)
+        losses = self._fitted.losses
+        if losses is None:
+            raise AttributeError("Only models that prune has made have losses.")
+        return losses
+
+    # Explanations ------------------------------------------------------------------------------
+
+    def _additive(self) -> AdditiveTrees:
+        """Give the blend as a sum of trees, if it is one."""
+        check_is_fitted(self)
+        return blend_as_trees(self._fitted)
 
     def _channels(self, X: Any) -> NDArray[np.float64]:
         """Predict numbers or probabilities of every channel."""

@@ -123,20 +123,21 @@ def _taken(data: Any, rows: NDArray[np.intp]) -> Any:
     return data.take(rows)
 
 
-def channels_of(estimator: Any, rows: BinnedData, targets: TargetSchema) -> NDArray[np.float64]:
+def channels_of(estimator: Any, rows: Any, targets: TargetSchema) -> NDArray[np.float64]:
     """Predict numbers or probabilities of every channel, of shape (n, n_channels).
 
     Parameters
     ----------
     estimator : estimator
         Fitted by `trained`.
-    rows : BinnedData
-        With the schema of the estimator.
+    rows : BinnedData, or array-like, frame or sparse matrix of shape (n, p)
+        Binned with the schema of the estimator, or X as users give it.
     targets : TargetSchema
     """
     is_regression = targets.kind == "regression"
     # Graphs need the numbers themselves.
-    X: Any = whole_rows(rows.encoded) if isinstance(estimator, GraphEstimator) else rows
+    needs_numbers = isinstance(estimator, GraphEstimator) and isinstance(rows, BinnedData)
+    X: Any = whole_rows(rows.encoded) if needs_numbers else rows
     found: Any = estimator.predict(X) if is_regression else estimator.predict_proba(X)
     if isinstance(found, list):
         found = np.concatenate(found, axis=1)
