@@ -1,7 +1,7 @@
 """Defaults against defaults: AutoX, polyleaf's families and rivals, on the judging sets.
 
     python -m benchmarks.defaults run --out defaults.jsonl      # resumes where it stopped
-    python -m benchmarks.defaults page --out defaults.jsonl     # docs/benchmarks/defaults.md
+    python -m benchmarks.defaults page --out defaults.jsonl     # docs/benchmarks/auto.md
 
 Nothing is tuned on either side. A row of the results is a data set, a division (70 % of the rows
 to train on) and a method. Regressions are judged by macro r2 and aRRMSE; labels by LRAP, log loss,

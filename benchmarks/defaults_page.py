@@ -1,4 +1,4 @@
-"""Write docs/benchmarks/defaults.md from the results of `benchmarks.defaults`."""
+"""Write docs/benchmarks/auto.md from the results of `benchmarks.defaults`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.defaults_methods import KINDS, OURS
 from polyleaf.experiments import average_ranks, friedman_test
 from polyleaf.experiments._rank_diagram import critical_difference_diagram
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "defaults.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "auto.md"
 #: Measures, and whether more is better.
 MEASURES = {
     "regression": {"r2": True, "arrmse": False},
@@ -30,8 +30,9 @@ libraries with their defaults (boosting also with 100 and 500 rounds), on public
 was tuned on (the judging half of `benchmarks/division.py`). Made by
 `python -m benchmarks.defaults run` and `python -m benchmarks.defaults page`.
 
-**What ran:** {ran} Methods that did not finish on one of these sets are left out of its tables.
+**What ran:** {ran} Methods without a result on one of a task's sets are left out of its tables.
 Labels are chosen from the probabilities by the best decision for each measure, without tuning.
+A set with one division has no standard error: there, only ties count as at the best rival.
 """
 
 
@@ -95,10 +96,11 @@ def _task_part(task: str, measures: dict[str, bool], lines: list[dict[str, Any]]
                 drawn = critical_difference_diagram(
                     methods, list(result.ranks), result.critical_difference
                 )
-                name = f"defaults_{measure}.svg"
+                name = f"auto_{measure}.svg"
                 (PAGE.parent / name).write_text(drawn)
                 parts.append(f"\n![Mean ranks by {measure}]({name})\n")
     parts.append(_rank_table(ranks, lines))
+    parts.append(_cost(lines))
     parts += told
     return parts
 
@@ -129,6 +131,25 @@ def _rank_table(ranks: dict[str, dict[str, float]], lines: list[dict[str, Any]])
         size = f"{np.median(sizes[m]) / 1e6:.2f}" if sizes[m] else ""
         told.append(f"| {m} | " + " | ".join(cells) + f" | {np.median(seconds[m]):.2f} | {size} |")
     return "\n".join(told)
+
+
+def _cost(lines: list[dict[str, Any]]) -> str:
+    """Compare the processor time of Auto with that of CatBoost, set by set."""
+    ratios = []
+    for name in sorted({line["set"] for line in lines}):
+        times = {
+            method: [x["seconds"] for x in lines if (x["set"], x["method"]) == (name, method)]
+            for method in ("Auto", "CatBoost 500")
+        }
+        if all(times.values()):
+            ratios.append(np.median(times["Auto"]) / np.median(times["CatBoost 500"]))
+    if not ratios:
+        return ""
+    return (
+        "\nAuto takes "
+        f"{np.median(ratios):.1f} times the processor time of CatBoost with 500 rounds (median "
+        f"over {len(ratios)} sets, {min(ratios):.1f} to {max(ratios):.1f})."
+    )
 
 
 def _verdict(measure: str, greater: bool, sets: list[str], methods: list[str], table: Any) -> str:
