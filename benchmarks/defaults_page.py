@@ -23,6 +23,8 @@ MEASURES = {
         "subset_zero_one_loss": False,
     },
 }
+#: Of a picture that is no part of a page: its language, and lines that show.
+_ALONE = '<svg xmlns="http://www.w3.org/2000/svg" stroke="#333" stroke-width="0.6" font-size="11" '
 _OPENING = """# Defaults against defaults
 
 AutoRegressor and AutoClassifier with their default budget, each family of polyleaf and other
@@ -97,7 +99,7 @@ def _task_part(task: str, measures: dict[str, bool], lines: list[dict[str, Any]]
                     methods, list(result.ranks), result.critical_difference
                 )
                 name = f"auto_{measure}.svg"
-                (PAGE.parent / name).write_text(drawn)
+                (PAGE.parent / name).write_text(drawn.replace("<svg ", _ALONE, 1))
                 parts.append(f"\n![Mean ranks by {measure}]({name})\n")
     parts.append(_rank_table(ranks, lines))
     parts.append(_cost(lines))
