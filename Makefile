@@ -100,6 +100,10 @@ fuzz: $(VENV)/.built $(VENV)/.test
 fuzz-guided: $(VENV)/.built $(VENV)/.test $(VENV)/.fuzz
 	$(BIN)/python tools/guided_fuzz.py --seconds $(SECONDS)
 
+# Clusters of 1, 2, 3 and 5 workers, five partitionings, all families; kill -9 at random rounds.
+test-cluster: $(VENV)/.built $(VENV)/.test
+	$(BIN)/python -m pytest tests/distributed tests/distributed/heavy_cluster.py
+
 # What takes an hour: many cases of everything, memory over 1,000 fits, predictions under load. The
 # cases are recorded target by target: a run of the same day that was broken off goes on.
 soak: $(VENV)/.built $(VENV)/.test

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from polyleaf.checks.optional import require
 from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 from polyleaf.experiments._baseline_methods import METHODS
 from polyleaf.experiments._class_scores import CLASS_METRICS
@@ -62,6 +63,7 @@ def compare(
     path: str | os.PathLike[str] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    client: Any = None,
     verbose: int = 0,
 ) -> Comparison:
     """Compare methods on data sets by cross-validation.
@@ -118,6 +120,8 @@ def compare(
         Draws folds and seeds methods.
     n_jobs : int or None, default=None
         How many runs are done at a time; results do not depend on it.
+    client : distributed.Client or None, default=None
+        Runs are spread over the workers of its Dask cluster.
     verbose : int, default=0
         1 shows a progress bar with the time left.
 
@@ -158,7 +162,7 @@ def compare(
             + f". Methods: {', '.join(m.name for m in chosen)}."
         )
     if _checked_seconds("budget", budget) is not None:
-        share = float(budget or 0.0) * joblib.effective_n_jobs(n_jobs) / len(jobs)
+        share = float(budget or 0.0) * _n_at_a_time(n_jobs, client) / len(jobs)
         jobs = [replace(job, budget=share) for job in jobs]
     options["budget"] = budget
     plan = _plan(problems, chosen, by_task, jobs, random_state, options)
@@ -166,7 +170,7 @@ def compare(
         rows = [] if file is None else list(file.rows)
         done = {(row["dataset"], row["method"], row["fold"]) for row in rows}
         left = [job for job in jobs if job.key not in done]
-        for row in _with_progress(_results(left, n_jobs), len(jobs), len(done), verbose):
+        for row in _with_progress(_results(left, n_jobs, client), len(jobs), len(done), verbose):
             rows.append(row)
             if file is not None:
                 file.add(row)
@@ -243,8 +247,17 @@ def _jobs(
                     )
 
 
-def _results(jobs: list[Job], n_jobs: int | None) -> Iterator[dict[str, Any]]:
+def _n_at_a_time(n_jobs: int | None, client: Any) -> int:
+    if client is None:
+        return int(joblib.effective_n_jobs(n_jobs))
+    return int(max(1, sum(client.nthreads().values())))
+
+
+def _results(jobs: list[Job], n_jobs: int | None, client: Any) -> Iterator[dict[str, Any]]:
     """Yield results as they come; every run uses one thread, so that times can be compared."""
+    if client is not None:
+        yield from _results_of_cluster(jobs, client)
+        return
     if joblib.effective_n_jobs(n_jobs) == 1:
         for job in jobs:
             yield _run_on_one_thread(job)
@@ -252,6 +265,17 @@ def _results(jobs: list[Job], n_jobs: int | None) -> Iterator[dict[str, Any]]:
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     parent = os.getpid()
     yield from parallel(joblib.delayed(_run_beside_others)(job, parent) for job in jobs)
+
+
+def _results_of_cluster(jobs: list[Job], client: Any) -> Iterator[dict[str, Any]]:
+    """Yield results of runs on the workers of a Dask cluster, as they come."""
+    distributed = require("distributed", "runs on a cluster (pip install 'polyleaf[dask]')")
+    left = client.map(_run_on_one_thread, jobs, pure=False)
+    try:
+        for future in distributed.as_completed(left):
+            yield future.result()
+    finally:
+        client.cancel(left, force=True)
 
 
 def _run_beside_others(job: Job, parent: int) -> dict[str, Any]:
