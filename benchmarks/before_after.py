@@ -206,6 +206,7 @@ CELLS = (
         lambda: labels(600, 30, 12),
         n_estimators=3,
         calibration_folds=None,
+        kernel="linear",
         C=0.1,
     ),
     predict("boosting predicts 1 row", "BoostingRegressor", 1, 500, n_estimators=50, **_BOOSTING),

@@ -28,6 +28,8 @@ from polyleaf import (
     GraphEnsembleClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RuleClassifier,
+    RuleRegressor,
 )
 from polyleaf.metrics import label_ranking_average_precision_score, macro_r2_score
 
@@ -67,19 +69,31 @@ def _exactness(make: Any) -> dict[str, Callable[..., Any]]:
     return {"255 bins": partial(make, max_bins=255), "exact": partial(make, max_bins=None)}
 
 
+def _rules(make: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "500 rules, 0.3": partial(make, n_rules=500, learning_rate=0.3),
+        "500 rules, 0.1": partial(make, n_rules=500, learning_rate=0.1),
+        "1000 rules, 0.1": partial(make, n_rules=1000, learning_rate=0.1),
+        "stopped, 0.1": partial(make, n_rules=2000, learning_rate=0.1, early_stopping=True),
+    }
+
+
+_GRAPHS = partial(GraphEnsembleClassifier, n_estimators=5, calibration_folds=None)
+
 QUESTIONS = {
     "random-forests": Question("regression", _aggregations(RandomForestRegressor)),
     "extra-trees": Question("regression", _aggregations(ExtraTreesRegressor)),
     "bagged-trees": Question("regression", _aggregations(BaggedTreesRegressor)),
     "bins": Question("regression", _exactness(RandomForestRegressor)),
     "bins-labels": Question("multilabel", _exactness(RandomForestClassifier)),
+    "rules": Question("regression", _rules(RuleRegressor), most_values=30_000),
+    "rules-labels": Question("multilabel", _rules(RuleClassifier), most_values=100_000),
     "graphs": Question(
         "multilabel",
         {
-            kernel: partial(
-                GraphEnsembleClassifier, n_estimators=5, kernel=kernel, calibration_folds=None
-            )
-            for kernel in ("linear", "rbf", "auto")
+            "linear": partial(_GRAPHS, kernel="linear", C="scale"),
+            "rbf": partial(_GRAPHS, kernel="rbf", C="scale"),
+            "auto": partial(_GRAPHS, kernel="auto", C="auto"),
         },
         most_values=200_000,
     ),

@@ -98,6 +98,7 @@ def make_graphs(constant: float, n_members: int, n_jobs: int = 1) -> GraphEnsemb
     """Make an ensemble as in the paper."""
     return GraphEnsembleClassifier(
         n_estimators=n_members,
+        kernel="linear",
         C=constant,
         scale_features=False,
         intercept_scaling=0.0,
@@ -136,6 +137,7 @@ def run_graphs(
     singles = []
     for seed in range(min(n_members, 10)):
         single = GraphClassifier(
+            kernel="linear",
             C=constant,
             scale_features=False,
             intercept_scaling=0.0,

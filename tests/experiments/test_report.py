@@ -331,3 +331,12 @@ def luminance(colour):
 @pytest.mark.parametrize(("part", "text"), [(0.003, "less than 1%"), (0.011, "1%"), (0.5, "50%")])
 def test_a_small_share_is_not_written_as_none(part, text):
     assert _share(part) == text
+
+
+def test_long_numbers_of_an_axis_leave_room_for_its_label():
+    points = [("a", "own", 0.5, 0.94521), ("b", "own", 20.0, 0.94545)]
+    picture = scatter(points, "seconds", "example F1", "title")
+    ticks = re.findall(r'class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]*)<', picture)
+    assert max(len(text) for _, text in ticks) >= 6
+    label_ends = 14 + 4  # the baseline of the turned text, and what hangs below it
+    assert all(float(x) - 8 * len(text) > label_ends for x, text in ticks)

@@ -82,7 +82,7 @@ def test_all_ways_to_say_linear_are_one_model(data):
     for name, parameters, rows, test_rows in linear_models(X, Y, X_test):
         # The optimum is unique; close to it, all ways give the same scores.
         precise = quick(tol=1e-5, max_iter=3000, C=0.1, scale_features=False)
-        model = GraphClassifier(**precise, **parameters)
+        model = GraphClassifier(**precise | parameters)
         scores[name] = model.fit(rows, Y).decision_function(test_rows)
     for name, found in scores.items():
         np.testing.assert_allclose(found, scores["linear"], atol=0.02, err_msg=name)
@@ -112,8 +112,8 @@ def test_the_cosine_kernel_is_linear_on_rows_of_length_one(data):
     X, Y, X_test, _ = data
     unit, unit_test = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (X, X_test))
     precise = quick(C=0.1, tol=1e-5, max_iter=3000, scale_features=False)
-    cosine = GraphClassifier(kernel="cosine", **precise).fit(X, Y)
-    linear = GraphClassifier(kernel="linear", **precise).fit(unit, Y)
+    cosine = GraphClassifier(**precise | {"kernel": "cosine"}).fit(X, Y)
+    linear = GraphClassifier(**precise).fit(unit, Y)
     np.testing.assert_allclose(
         cosine.decision_function(X_test), linear.decision_function(unit_test), atol=0.02
     )

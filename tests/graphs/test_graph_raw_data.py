@@ -45,7 +45,7 @@ def test_a_multiple_of_the_default_constant_is_that():
     "C", ["scales", "x*scale", "0*scale", "-1*scale", "nan*scale", "1e13*scale", "1.2.3*scale"]
 )
 def test_other_words_for_the_constant_are_refused(C):
-    with pytest.raises(ValueError, match="C of GraphClassifier must be 'scale'"):
+    with pytest.raises(ValueError, match="C of GraphClassifier must be 'auto', 'scale'"):
         GraphClassifier(C=C).fit(X, Y)
 
 

@@ -41,7 +41,7 @@ def scatter(
     places = [frame.at(x, y) for _, _, x, y in points]
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
     for (name, group, x, y), (px, py) in zip(points, places):
-        box = _label_box(px, py, _LETTER * len(name), taken)
+        box = _label_box(px, py, _LETTER * len(name), frame.left, taken)
         taken.append(box)
         middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         parts.append(
@@ -76,7 +76,7 @@ def lines(curves: Sequence[tuple[str, Points]], x_label: str, y_label: str, titl
         places = " ".join("{:.1f},{:.1f}".format(*frame.at(*point)) for point in points)
         dashes = ' stroke-dasharray="6 4"' if number >= 8 else ""
         x, y = frame.at(*points[-1])
-        legend = _LEFT + 8 + 160 * (number % 3), frame.height + 12 + 20 * (number // 3)
+        legend = frame.left + 8 + 160 * (number % 3), frame.height + 12 + 20 * (number // 3)
         parts.append(
             f'<polyline class="line s{number % 8}" fill="none" points="{places}"{dashes}>'
             f"<title>{escape(name)}</title></polyline>"
@@ -175,13 +175,18 @@ class _Frame:
 
     def __init__(self, xs: Sequence[float], ys: Sequence[float]) -> None:
         self.x_range, self.y_range = _padded(np.log10(xs).tolist()), _padded(ys)
+        self._steps = [(value, f"{value:.6g}") for value in round_steps(*self.y_range)]
+        # Room for the longest number beside the turned label.
+        self.left = max(
+            _LEFT, 32 + _LETTER * max((len(text) for _, text in self._steps), default=0)
+        )
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return the place of a point."""
         share_x = (float(np.log10(x)) - self.x_range[0]) / (self.x_range[1] - self.x_range[0])
         share_y = (y - self.y_range[0]) / (self.y_range[1] - self.y_range[0])
         return (
-            _LEFT + share_x * (WIDTH - _LEFT - _RIGHT),
+            self.left + share_x * (WIDTH - self.left - _RIGHT),
             self.height - _BOTTOM - share_y * (self.height - _TOP - _BOTTOM),
         )
 
@@ -189,18 +194,18 @@ class _Frame:
         """Return axes with ticks and labels."""
         bottom, end = self.height - _BOTTOM, WIDTH - _RIGHT
         parts = [
-            f'<line class="axis" x1="{_LEFT}" y1="{bottom}" x2="{end}" y2="{bottom}"/>',
-            f'<text class="label" x="{(_LEFT + end) / 2}" y="{self.height - 6}" '
+            f'<line class="axis" x1="{self.left}" y1="{bottom}" x2="{end}" y2="{bottom}"/>',
+            f'<text class="label" x="{(self.left + end) / 2}" y="{self.height - 6}" '
             f'text-anchor="middle">{escape(x_label)}</text>',
             f'<text class="label" transform="translate(14,{(bottom + _TOP) / 2}) rotate(-90)" '
             f'text-anchor="middle">{escape(y_label)}</text>',
         ]
-        for value in round_steps(*self.y_range):
+        for value, text in self._steps:
             y = self.at(10.0 ** self.x_range[0], value)[1]
             parts.append(
-                f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}"/>'
-                f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
-                f"{value:.6g}</text>"
+                f'<line class="grid" x1="{self.left}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}"/>'
+                f'<text class="tick" x="{self.left - 6}" y="{y + 4:.1f}" text-anchor="end">'
+                f"{text}</text>"
             )
         for value in _round_numbers(*self.x_range):
             x = self.at(value, self.y_range[0])[0]
@@ -211,7 +216,7 @@ class _Frame:
         return parts
 
 
-def _label_box(px: float, py: float, width: float, taken: Sequence[Box]) -> Box:
+def _label_box(px: float, py: float, width: float, left: float, taken: Sequence[Box]) -> Box:
     """Return a place for a label near a point that covers nothing, the nearest there is."""
     candidates = []
     for distance in (9, 22, 38, 56, 76):
@@ -219,7 +224,7 @@ def _label_box(px: float, py: float, width: float, taken: Sequence[Box]) -> Box:
             cx = px + np.cos(angle) * (distance + width / 2)
             cy = py + np.sin(angle) * (distance + 5)
             candidates.append((cx - width / 2, cy - 8, cx + width / 2, cy + 8))
-    inside = [b for b in candidates if b[0] > _LEFT + 2 and b[2] < WIDTH - 2 and b[1] > 0]
+    inside = [b for b in candidates if b[0] > left + 2 and b[2] < WIDTH - 2 and b[1] > 0]
     for box in inside:
         if not any(_overlap(box, other) for other in taken):
             return box

@@ -30,8 +30,6 @@ SPACES: dict[str, Space] = {
     "BaggedTrees": {"min_samples_leaf": (1, 5)},
     "Boosting": {"learning_rate": (0.05, 0.2)},
     "Rule": {"learning_rate": (0.1, 0.3)},
-    "Graph": {"model__kernel": ("linear", "rbf"), "model__C": ("scale", "10*scale")},
-    "GraphEnsemble": {"model__kernel": ("linear", "rbf"), "model__C": ("scale", "10*scale")},
 }
 
 

@@ -56,7 +56,10 @@ class GraphEstimator(Classifier):
         tags.input_tags.allow_nan = False
         tags.input_tags.categorical = False
         tags.input_tags.string = False
-        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel in EXPLICIT
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel in (
+            "auto",
+            *EXPLICIT,
+        )
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
 
@@ -121,7 +124,7 @@ class GraphEstimator(Classifier):
         if len(shapes[0]) != 2 or len(shapes[1]) not in (1, 2):
             return
         (n_rows, n_features), n_labels = shapes[0], (*shapes[1], 1)[1]
-        is_matrix = self.kernel not in EXPLICIT
+        is_matrix = self.kernel not in ("auto", *EXPLICIT)  # "auto" makes small ones only
         n_columns = n_rows if is_matrix else n_features + 1
         n_scores = 2 * n_labels  # of a tree of labels with two classes
         n_members = self._combination().n_members
@@ -164,7 +167,7 @@ class GraphEstimator(Classifier):
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         _, rows = read_numeric_rows(X, self._features, estimator_name=type(self).__name__)
-        check_sparse(self.kernel, rows)
+        check_sparse(self._model.kernel_map.kernel, rows)
         return rows
 
     def _is_auto_decoding(self) -> bool:
@@ -252,6 +255,12 @@ class GraphEstimator(Classifier):
         """The number that `C` stood for."""
         check_is_fitted(self)
         return self._fitted.constant
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel that was used: `kernel`, or what ``'auto'`` chose."""
+        check_is_fitted(self)
+        return self._model.kernel_map.kernel
 
     @property
     def certified_share_(self) -> float:

@@ -44,8 +44,9 @@ class GraphClassifier(GraphEstimator):
         The primal objective.
     n_iter_ : int
         Passes over the training rows.
+    kernel_ : str or callable
     C_ : float
-        The number that `C` stood for.
+        The kernel and the number that `kernel` and `C` stood for.
     certified_share_ : float
         Share of (about 500 of) the training rows whose labelling is proven to be the best; 1 in a
         graph without cycles. See `is_certified`.
@@ -84,12 +85,12 @@ class GraphClassifier(GraphEstimator):
         self,
         *,
         graph: Any = "spanning_tree",
-        kernel: Any = "linear",
+        kernel: Any = "auto",
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         intercept_scaling: float = 1.0,
-        C: str | float = "scale",
+        C: str | float = "auto",
         scale_features: bool = True,
         margin_loss: str = "edge",
         tol: float = 0.01,
@@ -153,8 +154,9 @@ class GraphEnsembleClassifier(GraphEstimator):
         Of each member: primal less dual objective, and the primal one.
     n_iter_ : ndarray of shape (n_members,), int64
         Passes over the training rows.
+    kernel_ : str or callable
     C_ : float
-        The number that `C` stood for.
+        The kernel and the number that `kernel` and `C` stood for.
     certified_share_ : float
         Share of (about 500 of) the training rows whose labelling is proven to be the best; 1 with
         up to 14 labels. See `is_certified`.
@@ -192,12 +194,12 @@ class GraphEnsembleClassifier(GraphEstimator):
         graph: Any = "spanning_tree",
         aggregation: str = "mam",
         completion: str = "zero",
-        kernel: Any = "linear",
+        kernel: Any = "auto",
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
         intercept_scaling: float = 1.0,
-        C: str | float = "scale",
+        C: str | float = "auto",
         scale_features: bool = True,
         margin_loss: str = "edge",
         tol: float = 0.01,

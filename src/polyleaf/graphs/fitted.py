@@ -73,12 +73,15 @@ class FittedGraphs:
         if self.certified is not None:
             metadata["certified"] = self.certified
         metadata["constant"] = self.constant
+        if isinstance(self.model.kernel_map.kernel, str):
+            metadata["kernel"] = self.model.kernel_map.kernel
         return arrays, metadata
 
     @classmethod
     def from_file(cls, arrays: Arrays, metadata: dict[str, Any], estimator: Any) -> FittedGraphs:
         """Rebuild and check graphs from a model file."""
-        model = GraphModel.from_arrays(arrays, estimator.kernel, metadata["model"])
+        kernel = metadata["kernel"] if estimator.kernel == "auto" else estimator.kernel
+        model = GraphModel.from_arrays(arrays, kernel, metadata["model"])
         n_states = model.members.n_states
         one_hot = is_one_hot(metadata["targets"]["kind"])
         n_channels = int(n_states.sum()) if one_hot else n_states.size

@@ -246,13 +246,15 @@ class KernelMap:
         )
 
 
-def kernel_map_of(estimator: Any, rows: Rows) -> tuple[KernelMap, Rows]:
+def kernel_map_of(estimator: Any, kernel: Any, rows: Rows) -> tuple[KernelMap, Rows]:
     """Make the map of an estimator's kernel, and its design of the training rows.
 
     Parameters
     ----------
     estimator : GraphClassifier or GraphEnsembleClassifier
         Has the parameters.
+    kernel : str or callable
+        The estimator's, or the one that was chosen for it.
     rows : ndarray or csr_array of shape (n_rows, n_features), float64
 
     Raises
@@ -261,7 +263,6 @@ def kernel_map_of(estimator: Any, rows: Rows) -> tuple[KernelMap, Rows]:
         If X is sparse and the kernel needs it dense, or if what is given or what the kernel
         makes of the rows is no kernel matrix.
     """
-    kernel = estimator.kernel
     check_sparse(kernel, rows)
     anchors, gamma = None, 1.0
     if kernel == "precomputed":

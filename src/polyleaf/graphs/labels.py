@@ -76,6 +76,14 @@ class LabelData:
         example_weight, label_cost = _split_weights(labels.shape[0], weights, by_label, observed)
         return cls(n_states, labels, observed, example_weight, label_cost)
 
+    def take(self, rows: NDArray[np.intp]) -> LabelData:
+        """Give some of the rows."""
+        observed = None if self.observed is None else self.observed[rows]
+        cost = None if self.label_cost is None else self.label_cost[rows]
+        return LabelData(
+            self.n_states, self.labels[rows], observed, self.example_weight[rows], cost
+        )
+
     def one_hot(self) -> NDArray[np.float64]:
         """Give 1 for each label's class and 0 for its others but the first."""
         classes = np.concatenate([np.arange(1, n) for n in self.n_states])

@@ -48,6 +48,11 @@ from polyleaf.graphs.solver import (
 _CALIBRATION_MEMBERS = 10
 #: Largest product of C and a weight, far beyond any at which a margin may still be missed.
 _LARGEST_MASS = 1e100
+#: What ``C='auto'`` chooses from; most rows that choose, their folds, most rows of a matrix.
+_CONSTANTS = ("scale", "10*scale")
+_CHOICE_ROWS, _CHOICE_FOLDS, _DENSE_ROWS = 1000, 3, 3000
+#: Fewer rows tell nothing.
+_LEAST_ROWS = 100
 #: About so many training rows tell how often a labelling is proven to be the best.
 _CERTIFIED_ROWS = 500
 
@@ -92,13 +97,10 @@ def train_graphs(
     n_threads : int
     """
     labels = LabelData.of(data.targets)
-    columns, rows = _scaled(estimator, data.rows, labels)
-    kernel_map, design = kernel_map_of(estimator, rows)
-    constant = constant_of(
-        estimator.C, mean_self_kernel(kernel_map, design, labels.example_weight)
+    kernel, C = _choose(estimator, data, labels, kept, seed, n_threads)
+    columns, kernel_map, design, constant, task = _prepare(
+        estimator, data, data.rows, labels, kernel, C, seed
     )
-    operator = operator_of(design, kernel_map.is_explicit)
-    task = _task_of(estimator, data, labels, operator, constant, seed)
     members, completed = None, None
     if kept is not None:
         _check_kept(kept.model, combination, kernel_map, columns, labels)
@@ -124,12 +126,24 @@ def train_graphs(
     )
 
 
+def _prepare(
+    estimator: Any, data: NumericData, rows: Any, labels: LabelData, kernel: Any, C: Any, seed: int
+) -> tuple[ColumnScale | None, KernelMap, Any, float, GraphTask]:
+    """Scale features, apply the kernel, and put together what all members share."""
+    columns, rows = _scaled(estimator, kernel, rows, labels)
+    kernel_map, design = kernel_map_of(estimator, kernel, rows)
+    constant = constant_of(C, mean_self_kernel(kernel_map, design, labels.example_weight))
+    operator = operator_of(design, kernel_map.is_explicit)
+    task = _task_of(estimator, data, labels, operator, constant, seed)
+    return columns, kernel_map, design, constant, task
+
+
 def _scaled(
-    estimator: Any, rows: Any, labels: LabelData
+    estimator: Any, kernel: Any, rows: Any, labels: LabelData
 ) -> tuple[ColumnScale | None, NDArray[np.float64] | Any]:
     """Bring features to like size, if the estimator asks for it and its kernel sees features."""
-    check_sparse(estimator.kernel, rows)
-    if not estimator.scale_features or estimator.kernel not in SCALED:
+    check_sparse(kernel, rows)
+    if not estimator.scale_features or kernel not in SCALED:
         return None, rows
     columns = ColumnScale.fit(rows, labels.example_weight)
     return columns, columns.apply(rows)
@@ -173,6 +187,72 @@ def _check_kept(
             f"n_estimators must be at least the {model.members.n_members} members there are "
             f"when warm_start is on; got {combination.n_members}."
         )
+
+
+# Kernel and C -----------------------------------------------------------------------------------
+
+
+def _choose(
+    estimator: Any,
+    data: NumericData,
+    labels: LabelData,
+    kept: FittedGraphs | None,
+    seed: int,
+    n_threads: int,
+) -> tuple[Any, Any]:
+    """Give the kernel and C; those that are ``'auto'`` by the wrong labels of held-out rows.
+
+    One graph stands for all, and of many rows some: what is chosen depends on the seed alone. The
+    first candidate stays unless another one is clearly better, by a standard error.
+    """
+    kernel, C = estimator.kernel, estimator.C
+    is_auto = isinstance(kernel, str) and kernel == "auto", isinstance(C, str) and C == "auto"
+    if not any(is_auto):
+        return kernel, C
+    if kept is not None:
+        return kept.model.kernel_map.kernel, kept.constant
+    can_be_dense = isinstance(data.rows, np.ndarray) and data.rows.shape[0] <= _DENSE_ROWS
+    kernels = (("linear", "rbf") if can_be_dense else ("linear",)) if is_auto[0] else (kernel,)
+    candidates = [(k, c) for c in (_CONSTANTS if is_auto[1] else (C,)) for k in kernels]
+    n_rows = data.rows.shape[0]
+    if len(candidates) == 1 or n_rows < _LEAST_ROWS:
+        return candidates[0]
+    rng = np.random.default_rng([seed, 2**33])
+    some = np.sort(rng.permutation(n_rows)[:_CHOICE_ROWS])
+    few = labels.take(some)
+    fold = rng.permutation(some.size) % _CHOICE_FOLDS  # the same for Y and 1 - Y
+    wrong = []
+    for candidate in candidates:
+        task = _prepare(estimator, data, data.rows[some], few, *candidate, seed)[-1]
+        wrong.append(_held_out_errors(task, fold, n_threads))
+    best = 0
+    for k in range(1, len(candidates)):
+        gain = wrong[best] - wrong[k]
+        if gain.mean() > gain.std() / np.sqrt(gain.size):
+            best = k
+    return candidates[best]
+
+
+def _held_out_errors(
+    task: GraphTask, fold: NDArray[np.int64], n_threads: int
+) -> NDArray[np.float64]:
+    """Count the wrong labels of each row by one graph that was trained on the other folds."""
+    graph = (task.draw_graph(0),)
+    wrong = np.zeros(fold.size)
+    with threadpool_limits(1, "blas"):
+        outcomes = in_threads(
+            lambda f, stop: _held_out(task, graph, Combination(), np.flatnonzero(fold == f), stop),
+            range(_CHOICE_FOLDS),
+            n_threads,
+        )
+        for rows, scores in outcomes:
+            by_label = np.split(scores, np.cumsum(task.data.n_states - 1)[:-1], axis=1)
+            found = [np.argmax(np.pad(each, ((0, 0), (1, 0))), axis=1) for each in by_label]
+            errors = np.column_stack(found) != task.data.labels[rows]
+            if task.data.label_cost is not None:
+                errors = errors * task.data.label_cost[rows]
+            wrong[rows] = errors.sum(axis=1) * task.data.example_weight[rows]
+    return wrong
 
 
 # Members ----------------------------------------------------------------------------------------
@@ -310,11 +390,12 @@ def _train_members(
 def _advice(estimator: Any) -> str:
     """Say what helps a training that did not converge."""
     steps = ["Raise max_iter or tol", "lower C"]
+    kernel = "linear" if estimator.kernel == "auto" else estimator.kernel
     if not isinstance(estimator.C, str):
         steps[1] = "lower C (C='scale' suits the size of the kernel)"
-    if estimator.kernel in SCALED and not estimator.scale_features:
+    if kernel in SCALED and not estimator.scale_features:
         steps.append("scale X (scale_features=True, or a StandardScaler)")
-    elif estimator.kernel not in SCALED:
+    elif kernel not in SCALED:
         steps.append("scale X, so that values of the kernel are near 1")
     return ", ".join(steps[:-1]) + f", or {steps[-1]}."
 

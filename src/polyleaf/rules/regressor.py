@@ -79,7 +79,7 @@ class RuleRegressor(RuleEstimator, Regressor):
         n_rules: int = 500,
         loss: Any = "squared_error",
         huber_delta: float = 1.0,
-        learning_rate: float = 0.3,
+        learning_rate: float = 0.1,
         head: str = "complete",
         head_size: int | float = 0.5,
         step: str = "guarded",
