@@ -238,7 +238,7 @@ def _values_of(examples: list[dict[str, Any]], problem: Problem) -> dict[str, An
 def _value(value: float | str | None) -> str:
     if isinstance(value, str):
         return value
-    return "?" if value is None else f"{value:.4g}"
+    return "?" if value is None else f"{value:.3g}"
 
 
 def _labels_of(examples: list[dict[str, Any]], problem: Problem) -> dict[str, Any]:
