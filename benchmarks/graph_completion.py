@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.graph_tables import CIRCLES, N_FOLDS, SETS, load, make_graphs, measure
-from polyleaf.graphs.training import stratified_folds
+from polyleaf.graphs.labels import stratified_folds
 
 CONSTANTS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 

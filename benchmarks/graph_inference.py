@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.graph_tables import N_FOLDS, load, make_graphs
 from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.training import stratified_folds
+from polyleaf.graphs.labels import stratified_folds
 
 #: Constant and number of members.
 ENSEMBLES = {

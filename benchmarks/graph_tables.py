@@ -32,7 +32,7 @@ from benchmarks.real_data import REAL_DATA, data_folder
 from polyleaf import GraphClassifier, GraphEnsembleClassifier
 from polyleaf.datasets import make_circle_labels
 from polyleaf.experiments import AdaBoostMH
-from polyleaf.graphs.training import stratified_folds
+from polyleaf.graphs.labels import stratified_folds
 
 RESULTS = Path(__file__).resolve().parent / "results" / "graph_tables.jsonl"
 N_FOLDS = 5

@@ -6,12 +6,30 @@ prefix of an ensemble is at hand.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.graphs.label_graph import LabelGraph, Labelling
+
+
+@dataclass(frozen=True)
+class Combination:
+    """How many members there are, and how they are combined.
+
+    Attributes
+    ----------
+    n_members : int
+    aggregation : {"mam", "amm", "mve"}
+    is_completed : bool
+        Whether MAM completes dual variables on the union of the graphs.
+    """
+
+    n_members: int = 1
+    aggregation: str = "mam"
+    is_completed: bool = False
 
 
 class Outcome(NamedTuple):

@@ -21,12 +21,13 @@ from polyleaf.data import (
 )
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import Parameter
+from polyleaf.graphs.aggregation import Combination
 from polyleaf.graphs.fitted import FittedGraphs
 from polyleaf.graphs.kernels import EXPLICIT, check_sparse
 from polyleaf.graphs.labels import channel_scores, is_one_hot, probabilities
 from polyleaf.graphs.model import GraphModel
 from polyleaf.graphs.parameters import GRAPH_PARAMETERS
-from polyleaf.graphs.training import Combination, train_graphs
+from polyleaf.graphs.training import train_graphs
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.estimator.parameters import documented
+from polyleaf.graphs.aggregation import Combination
 from polyleaf.graphs.base import GraphEstimator
 from polyleaf.graphs.fitted import FittedGraphs
-from polyleaf.graphs.training import Combination
 
 
 @documented

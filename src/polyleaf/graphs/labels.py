@@ -254,3 +254,27 @@ def _log_loss(
     z = slope * unit
     loss = (shares * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0) + 0.5 * _RIDGE * slope**2
     return np.asarray(loss, dtype=np.float64)
+
+
+def stratified_folds(
+    labels: NDArray[np.int32], n_folds: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Cut rows into folds with like numbers of positive labels (Su and Rousu 2013, section 4.4).
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_labels), int32
+        0 is not positive. Of a single label, all classes are told apart.
+    n_folds : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        The fold of each row.
+    """
+    stratum = labels[:, 0] if labels.shape[1] == 1 else np.count_nonzero(labels, axis=1)
+    order = np.lexsort([rng.random(stratum.size), stratum])
+    fold = np.empty(stratum.size, dtype=np.int64)
+    fold[order] = np.arange(stratum.size) % n_folds
+    return fold

@@ -19,7 +19,7 @@ from polyleaf import _core
 from polyleaf.checks.warning import warn_user
 from polyleaf.data import NumericData
 from polyleaf.estimator.running import in_threads, progress_bar
-from polyleaf.graphs.aggregation import Consensus, make_aggregation
+from polyleaf.graphs.aggregation import Combination, Consensus, make_aggregation
 from polyleaf.graphs.completion import ConsensusCompletion
 from polyleaf.graphs.fitted import FittedGraphs
 from polyleaf.graphs.generators import GraphContext, GraphGenerator, draw_edges
@@ -33,7 +33,13 @@ from polyleaf.graphs.kernels import (
     mean_self_kernel,
 )
 from polyleaf.graphs.label_graph import LabelGraph
-from polyleaf.graphs.labels import LabelData, channel_scores, fit_slopes, is_one_hot
+from polyleaf.graphs.labels import (
+    LabelData,
+    channel_scores,
+    fit_slopes,
+    is_one_hot,
+    stratified_folds,
+)
 from polyleaf.graphs.model import GraphMembers, GraphModel
 from polyleaf.graphs.registry import resolve
 from polyleaf.graphs.solver import (
@@ -48,30 +54,11 @@ from polyleaf.graphs.solver import (
 _CALIBRATION_MEMBERS = 10
 #: Largest product of C and a weight, far beyond any at which a margin may still be missed.
 _LARGEST_MASS = 1e100
-#: What ``C='auto'`` chooses from; most rows that choose, their folds, most rows of a matrix.
+#: What ``C='auto'`` chooses from; how many rows choose, in folds; most rows of a matrix.
 _CONSTANTS = ("scale", "10*scale")
-_CHOICE_ROWS, _CHOICE_FOLDS, _DENSE_ROWS = 1000, 3, 3000
-#: Fewer rows tell nothing.
-_LEAST_ROWS = 100
+_LEAST_ROWS, _CHOICE_ROWS, _CHOICE_FOLDS, _DENSE_ROWS = 100, 1000, 3, 3000
 #: About so many training rows tell how often a labelling is proven to be the best.
 _CERTIFIED_ROWS = 500
-
-
-@dataclass(frozen=True)
-class Combination:
-    """How many members there are, and how they are combined.
-
-    Attributes
-    ----------
-    n_members : int
-    aggregation : {"mam", "amm", "mve"}
-    is_completed : bool
-        Whether MAM completes dual variables on the union of the graphs.
-    """
-
-    n_members: int = 1
-    aggregation: str = "mam"
-    is_completed: bool = False
 
 
 def train_graphs(
@@ -97,7 +84,7 @@ def train_graphs(
     n_threads : int
     """
     labels = LabelData.of(data.targets)
-    kernel, C = _choose(estimator, data, labels, kept, seed, n_threads)
+    kernel, C = _choose(estimator, data, labels, kept, seed)
     columns, kernel_map, design, constant, task = _prepare(
         estimator, data, data.rows, labels, kernel, C, seed
     )
@@ -198,12 +185,10 @@ def _choose(
     labels: LabelData,
     kept: FittedGraphs | None,
     seed: int,
-    n_threads: int,
 ) -> tuple[Any, Any]:
     """Give the kernel and C; those that are ``'auto'`` by the wrong labels of held-out rows.
 
-    One graph stands for all, and of many rows some: what is chosen depends on the seed alone. The
-    first candidate stays unless another one is clearly better, by a standard error.
+    The first candidate stays unless another one is clearly better, by a standard error.
     """
     kernel, C = estimator.kernel, estimator.C
     is_auto = isinstance(kernel, str) and kernel == "auto", isinstance(C, str) and C == "auto"
@@ -211,10 +196,10 @@ def _choose(
         return kernel, C
     if kept is not None:
         return kept.model.kernel_map.kernel, kept.constant
-    can_be_dense = isinstance(data.rows, np.ndarray) and data.rows.shape[0] <= _DENSE_ROWS
+    n_rows = data.rows.shape[0]
+    can_be_dense = isinstance(data.rows, np.ndarray) and n_rows <= _DENSE_ROWS
     kernels = (("linear", "rbf") if can_be_dense else ("linear",)) if is_auto[0] else (kernel,)
     candidates = [(k, c) for c in (_CONSTANTS if is_auto[1] else (C,)) for k in kernels]
-    n_rows = data.rows.shape[0]
     if len(candidates) == 1 or n_rows < _LEAST_ROWS:
         return candidates[0]
     rng = np.random.default_rng([seed, 2**33])
@@ -224,28 +209,22 @@ def _choose(
     wrong = []
     for candidate in candidates:
         task = _prepare(estimator, data, data.rows[some], few, *candidate, seed)[-1]
-        wrong.append(_held_out_errors(task, fold, n_threads))
+        wrong.append(_held_out_errors(task, fold))
     best = 0
-    for k in range(1, len(candidates)):
-        gain = wrong[best] - wrong[k]
+    for k, errors in enumerate(wrong):
+        gain = wrong[best] - errors
         if gain.mean() > gain.std() / np.sqrt(gain.size):
             best = k
     return candidates[best]
 
 
-def _held_out_errors(
-    task: GraphTask, fold: NDArray[np.int64], n_threads: int
-) -> NDArray[np.float64]:
+def _held_out_errors(task: GraphTask, fold: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count the wrong labels of each row by one graph that was trained on the other folds."""
     graph = (task.draw_graph(0),)
-    wrong = np.zeros(fold.size)
+    wrong, stop = np.zeros(fold.size), _core.StopFlag()
     with threadpool_limits(1, "blas"):
-        outcomes = in_threads(
-            lambda f, stop: _held_out(task, graph, Combination(), np.flatnonzero(fold == f), stop),
-            range(_CHOICE_FOLDS),
-            n_threads,
-        )
-        for rows, scores in outcomes:
+        for f in range(_CHOICE_FOLDS):
+            rows, scores = _held_out(task, graph, Combination(), np.flatnonzero(fold == f), stop)
             by_label = np.split(scores, np.cumsum(task.data.n_states - 1)[:-1], axis=1)
             found = [np.argmax(np.pad(each, ((0, 0), (1, 0))), axis=1) for each in by_label]
             errors = np.column_stack(found) != task.data.labels[rows]
@@ -519,27 +498,3 @@ def _calibration_targets(
     if data.observed is not None:
         weights = weights * data.observed
     return targets, np.repeat(weights, width, axis=1)
-
-
-def stratified_folds(
-    labels: NDArray[np.int32], n_folds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Cut rows into folds with like numbers of positive labels (Su and Rousu 2013, section 4.4).
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows, n_labels), int32
-        0 is not positive. Of a single label, all classes are told apart.
-    n_folds : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        The fold of each row.
-    """
-    stratum = labels[:, 0] if labels.shape[1] == 1 else np.count_nonzero(labels, axis=1)
-    order = np.lexsort([rng.random(stratum.size), stratum])
-    fold = np.empty(stratum.size, dtype=np.int64)
-    fold[order] = np.arange(stratum.size) % n_folds
-    return fold
