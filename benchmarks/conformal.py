@@ -176,8 +176,9 @@ def main() -> None:
     given = parser.parse_args()
     lines = [
         "# Regions and label sets with a promise\n",
-        f"`python -m benchmarks.conformal --write` writes this page: {given.draws} draws, "
-        f"{N_FIT} rows to fit and calibrate, {N_NEW} to count, alpha = {ALPHA}.\n",
+        f"`python -m benchmarks.conformal --draws {given.draws} --write` writes this page: "
+        f"{given.draws} draws, {N_FIT} rows to fit and calibrate, "
+        f"{N_NEW} to count, alpha = {ALPHA}.\n",
         "\n".join(__doc__.splitlines()[6:]).strip() + "\n",
         "## Regions\n",
     ]
