@@ -17,6 +17,7 @@ _ALPHA = 0.05
 _MOST_NAMED = 3  # methods in a sentence
 #: What a method is, in a few words, by its name in `METHODS`.
 METHOD_NOTES = {
+    "Auto": "races the families and simple baselines, and blends the best.",
     "Tree": "one tree for all outputs.",
     "RandomForest": "trees on bootstrap samples, each split on some of the features.",
     "ExtraTrees": "trees whose cuts are drawn at random.",
