@@ -44,6 +44,27 @@ def soil_tree(soil):
     return TreeRegressor(max_depth=3, random_state=0).fit(*soil)
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Two small candidates for automatic estimators: for tests that are not about who wins."""
+    from polyleaf import ExtraTreesClassifier, ExtraTreesRegressor
+    from polyleaf.auto import candidates as auto
+    from polyleaf.auto.baselines import BaselineClassifier, BaselineRegressor
+
+    work = auto._forest_work(0.1)
+    kernel = auto._baseline(BaselineClassifier, model="kernel")
+    regressors = [
+        auto.Candidate("extra_trees", auto._of(ExtraTreesRegressor, n_estimators=5), work),
+        auto.Candidate("ridge", auto._baseline(BaselineRegressor), auto._squares_work),
+    ]
+    classifiers = [
+        auto.Candidate("extra_trees", auto._of(ExtraTreesClassifier, n_estimators=5), work),
+        auto.Candidate("kernel_ridge", kernel, auto._squares_work),
+    ]
+    monkeypatch.setattr(auto, "_REGRESSORS", regressors)
+    monkeypatch.setattr(auto, "_CLASSIFIERS", classifiers)
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     """Leave no figure open."""

@@ -311,7 +311,9 @@ class _Run:
                     checked.setdefault(own, []).extend(found)
             return self._train(placed, checked)
         finally:
-            client.cancel([*futures, *held_out], force=True)
+            # Not cancelled: a second try computes parts under the same keys.
+            for future in (*futures, *held_out):
+                future.release()
 
     def _place(self, futures: list[Any]) -> dict[str, list[Any]]:
         """Have parts computed, and find out where those with rows are."""
