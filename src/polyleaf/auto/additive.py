@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 from polyleaf.trees.structure import NO_STATISTICS, TreeStructure
@@ -61,10 +60,11 @@ def _weighted(
     part: AdditiveTrees, first: int, last: int, choice: ChannelChoice, weights: Floats
 ) -> Floats:
     """Give what leaves of a member add to chosen channels, each times its weight."""
-    if choice.channels is not None:
-        return np.asarray(part.tree_values(first, last, choice) * weights[choice.channels])
-    scaled = ChannelChoice(sparse.csc_array(sparse.diags_array(weights) @ choice.matrix))
-    return np.asarray(part.tree_values(first, last, scaled))
+    matrix = choice.matrix
+    used = np.unique(matrix.indices)
+    single = ChannelChoice.of([[int(c)] for c in used], matrix.shape[0])
+    values = part.tree_values(first, last, single) * weights[used]
+    return np.asarray(values @ matrix.tocsr()[used])
 
 
 def _joined(structures: list[TreeStructure]) -> TreeStructure:
