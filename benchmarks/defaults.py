@@ -50,11 +50,14 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", help="some of the methods; all by default")
     parser.add_argument("--divisions", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3600, help="most that one fit may take")
+    parser.add_argument(
+        "--leave-out", nargs="*", default=[], help="page: sets that were begun, but not finished"
+    )
     options = parser.parse_args()
     if options.what == "run":
         run(options)
     else:
-        write_page(options.out)
+        write_page(options.out, options.leave_out, options.seconds)
 
 
 def run(options: argparse.Namespace) -> None:

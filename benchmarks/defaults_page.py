@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.defaults_methods import KINDS, OURS
+from benchmarks.division import JUDGING
 from polyleaf.experiments import average_ranks, friedman_test
 from polyleaf.experiments._rank_diagram import critical_difference_diagram
 
@@ -32,16 +34,24 @@ libraries with their defaults (boosting also with 100 and 500 rounds), on public
 was tuned on (the judging half of `benchmarks/division.py`). Made by
 `python -m benchmarks.defaults run` and `python -m benchmarks.defaults page`.
 
-**What ran:** {ran} Methods without a result on one of a task's sets are left out of its tables.
+**What ran:** {ran}
+
+Methods without a result on one of a task's sets are left out of its tables.
 Labels are chosen from the probabilities by the best decision for each measure, without tuning.
 A set with one division has no standard error: there, only ties count as at the best rival.
+Few sets or divisions are a first look, not a verdict: other rows may change the order.
 """
 
 
-def write_page(path: Path) -> None:
-    """Read the results and write the page."""
-    lines = [json.loads(line) for line in path.read_text().splitlines() if line]
-    parts = [_OPENING.format(ran=_what_ran(lines))]
+def write_page(path: Path, left_out: Sequence[str] = (), seconds: int | None = None) -> None:
+    """Read the results and write the page.
+
+    `left_out` are sets that were begun, and that the page names instead of counting them;
+    `seconds` is the limit of a fit in that run.
+    """
+    found = [json.loads(line) for line in path.read_text().splitlines() if line]
+    lines = [line for line in found if line["set"] not in left_out]
+    parts = [_OPENING.format(ran=_what_ran(lines) + _what_did_not(found, left_out, seconds))]
     for task, measures in MEASURES.items():
         own = [line for line in lines if line["task"] == task and line["scores"]]
         if own:
@@ -55,9 +65,38 @@ def _what_ran(lines: list[dict[str, Any]]) -> str:
     counts = {s: 1 + max(x["division"] for x in lines if x["set"] == s) for s in sets}
     listed = ", ".join(f"{s} ({counts[s]})" for s in sets)
     failed = sorted({(x["method"], x["set"]) for x in lines if not x["scores"]})
-    told = f"{len(sets)} sets, with the number of divisions in brackets: {listed}."
+    of = f" of the {len(JUDGING)} judging" if set(sets) <= set(JUDGING) else ""
+    told = f"{len(sets)}{of} sets, with the number of divisions in brackets: {listed}."
+    if set(counts.values()) == {1}:
+        told = f"one division of {len(sets)}{of} sets: {', '.join(sets)}."
     if failed:
         told += " Without a result: " + ", ".join(f"{m} on {s}" for m, s in failed) + "."
+    return told
+
+
+def _what_did_not(
+    found: list[dict[str, Any]], left_out: Sequence[str], seconds: int | None
+) -> str:
+    """Name the sets that were begun and left out, with the reason, and those never begun."""
+    told = ""
+    for name in left_out:
+        own = [line for line in found if line["set"] == name]
+        task = {line["task"] for line in own}
+        asked = {line["method"] for line in found if line["task"] in task}
+        failed = [line["method"] for line in own if not line["scores"]]
+        n_absent = len(asked - {line["method"] for line in own})
+        told += f"\n- {name}: no result of {', '.join(failed) or 'none of those begun'}"
+        told += f"; {n_absent} of {len(asked)} methods were not begun."
+        delays = [line["waited"] / line["seconds"] for line in own if line["seconds"]]
+        if delays:
+            told += f" Fits that ended took {np.median(delays):.1f} times their processor time"
+            told += " by the clock (median): other work shared the machine."
+    if told:
+        limit = "" if seconds is None else f", by the limit of {seconds} seconds (clock) for a fit"
+        told = f"\n\nBegun and left out of all tables{limit}:\n{told}"
+    never = [name for name in JUDGING if name not in {line["set"] for line in found}]
+    if never and len(never) < len(JUDGING):
+        told += f"\n\nJudging sets that were not begun: {', '.join(never)}."
     return told
 
 
