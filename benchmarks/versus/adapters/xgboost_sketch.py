@@ -16,7 +16,7 @@ N_COMPONENTS = 5
 
 
 class SketchedXGBoost:
-    """Squared error, vector leaves, splits on combinations drawn anew in every round."""
+    """Squared error, vector leaves, splits on combinations drawn again in every round."""
 
     def __init__(self, case: Case) -> None:
         self.n_rounds = case.options["n_estimators"]

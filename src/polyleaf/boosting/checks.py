@@ -218,7 +218,7 @@ def check_goes_on(estimator: Any, old: FittedBoosting, data: TrainingData, loss:
     if not is_same:
         raise ValueError(
             "warm_start=True adds rounds for the columns of X and y (and classes) that the model "
-            "was first fitted to; got others. Use warm_start=False to start anew."
+            "was first fitted to; got others. Use warm_start=False to start again."
         )
     baseline = old.model.baseline
     if targets.observed is not None:
@@ -228,12 +228,12 @@ def check_goes_on(estimator: Any, old: FittedBoosting, data: TrainingData, loss:
     if np.any(np.isnan(baseline) & seen):
         raise ValueError(
             "warm_start=True goes on from a model that never saw some of the outputs that are "
-            "observed now. Use warm_start=False to start anew."
+            "observed now. Use warm_start=False to start again."
         )
     for name, before, now in _changes(estimator, old, loss):
         raise ValueError(
             f"warm_start=True adds rounds of the same kind; {name} was {before}, and is now "
-            f"{now}. Set it back, or use warm_start=False to start anew."
+            f"{now}. Set it back, or use warm_start=False to start again."
         )
 
 

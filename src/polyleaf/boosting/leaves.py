@@ -429,7 +429,7 @@ def check_size(targets: LossTargets) -> None:
     if largest > _LARGEST_COUNT:
         raise ValueError(
             f"y lies {largest:g} standard deviations from what the model was first fitted to, "
-            f"which is more than {_LARGEST_COUNT:g}. Use warm_start=False to start anew."
+            f"which is more than {_LARGEST_COUNT:g}. Use warm_start=False to start again."
         )
 
 

@@ -160,7 +160,7 @@ class BoostingLoop:
         if trees_per_stage not in (None, per_stage):
             raise ValueError(
                 f"A round of the fitted model has {trees_per_stage} trees, one for each output "
-                f"that varies; in this y {per_stage} vary. Use warm_start=False to start anew."
+                f"that varies; in this y {per_stage} vary. Use warm_start=False to start again."
             )
         raw = self._watched(start)
         first = 0 if start is None else start.n_trees

@@ -89,7 +89,7 @@ class BoostingState:
         self.entry_weights: NDArray[np.float32] | None = None if is_shared else weights
 
     def refresh(self) -> None:
-        """Make the gradients of the raw predictions anew."""
+        """Compute the gradients of the raw predictions again."""
         for rows, part in self.targets.blocks():
             np.negative(self.loss.gradient(part, self.raw[rows]), out=self.gradient[rows])
 
@@ -335,7 +335,7 @@ class LogisticState(BoostingState):
         super().__init__(Logistic(), targets, raw, n_threads, exact)
 
     def refresh(self) -> None:
-        """Make the gradients of the raw predictions anew."""
+        """Compute the gradients of the raw predictions again."""
         self._step(self._all, 0.0, 1.0)
 
     def value(self) -> float:

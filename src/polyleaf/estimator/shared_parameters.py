@@ -60,7 +60,7 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "max_features": Parameter(
         "int, float, 'sqrt', 'log2', 'log2+1' or None",
-        "Number of features that are tried at each node or refinement of a rule, drawn anew for\n"
+        "Number of features that are tried at each node or refinement of a rule, drawn again for\n"
         "each; a float is a fraction of them, ``'log2+1'`` floor(log2(p - 1) + 1) of p. If none\n"
         "of those can split a node, more are drawn. None: all.",
         is_max_features,

@@ -1,4 +1,4 @@
-"""Outputs whose values name classes: told apart from numbers, and made labels."""
+"""Outputs whose values name classes: distinguish them from numbers, and make labels of them."""
 
 from __future__ import annotations
 

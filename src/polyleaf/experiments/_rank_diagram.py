@@ -20,7 +20,7 @@ _AXIS_Y = 52
 def critical_difference_diagram(
     names: Sequence[str], ranks: Sequence[float], difference: float, *, control: str | None = None
 ) -> str:
-    """Draw mean ranks on a line, and what a test does not tell apart.
+    """Draw mean ranks on a line, and join methods that a test cannot distinguish.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def critical_difference_diagram(
         is_far = own is not None and abs(ranks[i] - own) >= difference
         kind = "control" if names[i] == control else "far" if is_far else ""
         parts.append(_name(scale, names[i], ranks[i], first_row + _ROW * row, place < half, kind))
-    title = "Mean ranks, with bars that join methods not told apart"
+    title = "Mean ranks, with bars that join methods that cannot be distinguished"
     if control is not None:
         title = f"Mean ranks, with the stretch of methods not told from {control}"
     return svg(parts, first_row + _ROW * half + 4, title)

@@ -47,7 +47,7 @@ def _nemenyi(names: list[str], result: FriedmanResult, over: str) -> Figure:
             names, result.ranks.tolist(), result.critical_difference
         ),
         "caption": (
-            f"1 is best. Methods joined by a bar are not told apart by Nemenyi's test (level "
+            f"1 is best. Nemenyi's test cannot distinguish methods joined by a bar (level "
             f"{result.alpha:g}). Friedman's test that all are alike: p = {result.p_value:.3g}; "
             f"with Iman and Davenport's correction p = {result.iman_davenport_p:.3g}."
         ),

@@ -33,8 +33,8 @@ class Verdict:
     wilcoxon_outputs : float
         P-value over all outputs of all data sets.
     n_better, n_alike, n_worse : int
-        Data sets on which it is significantly better than the control, not told apart from it,
-        or worse, by paired t-tests over the folds.
+        Data sets on which it is significantly better than the control, not significantly
+        different from it, or worse, by paired t-tests over the folds.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class FriedmanResult:
     iman_davenport, iman_davenport_p : float
         Of the less conservative F statistic, which is infinite where all blocks agree.
     critical_difference : float
-        Mean ranks that differ by less are not told apart by Nemenyi's test at level `alpha`.
+        Nemenyi's test cannot distinguish mean ranks that differ by less, at level `alpha`.
     dunn_difference : float
         The same for Bonferroni and Dunn's test of all methods against one.
     n_blocks : int

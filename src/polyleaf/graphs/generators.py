@@ -263,7 +263,7 @@ class ChowLiu(GraphGenerator):
     Parameters
     ----------
     row_share : float, default=1.0
-        Share of the training rows, drawn anew for each graph, in (0, 1]. With less than 1 the
+        Share of the training rows, drawn again for each graph, in (0, 1]. With less than 1 the
         members of an ensemble get different trees; with 1 they are all alike.
 
     Notes

@@ -264,7 +264,7 @@ def stratified_folds(
     Parameters
     ----------
     labels : ndarray of shape (n_rows, n_labels), int32
-        0 is not positive. Of a single label, all classes are told apart.
+        0 is not positive. Of a single label, all classes are distinguished.
     n_folds : int
     rng : numpy.random.Generator
 

@@ -167,7 +167,7 @@ def _check_kept(
         raise ValueError(
             "warm_start must be called with the data of the first fit and with its kernel; "
             "got X or y of another shape, other classes, another kernel or other parameters "
-            "of it, or other rows for it. Set warm_start=False to fit anew."
+            "of it, or other rows for it. Set warm_start=False to fit from scratch."
         )
     if combination.n_members < model.members.n_members:
         raise ValueError(
