@@ -44,7 +44,8 @@ def test_one_model_imitates_a_blend(quick):
         model.distil("Forrest", X)
 
 
-def test_explanations_of_a_blend_of_trees_and_rules_add_up(monkeypatch):
+@pytest.fixture
+def trees_and_rules(monkeypatch):
     few = [
         Candidate("extra_trees", _of(ExtraTreesRegressor, n_estimators=5), _forest_work(0.1)),
         Candidate("boosting", _of(Boosting, n_estimators=5, projection=None), _forest_work(0.1)),
@@ -53,6 +54,11 @@ def test_explanations_of_a_blend_of_trees_and_rules_add_up(monkeypatch):
     monkeypatch.setattr(candidates, "_REGRESSORS", few)
     model = AutoRegressor(random_state=0).fit(X, Y)
     assert len(model.members_) > 1
+    return model
+
+
+def test_explanations_of_a_blend_of_trees_and_rules_add_up(trees_and_rules):
+    model = trees_and_rules
     found = shap_values(model, X[:10])
     np.testing.assert_allclose(
         found.base_values + found.values.sum(axis=1), model.predict(X[:10]), atol=1e-4
@@ -62,6 +68,30 @@ def test_explanations_of_a_blend_of_trees_and_rules_add_up(monkeypatch):
     np.testing.assert_allclose(found.values, expected, atol=1e-4)
     grouped = shap_values(model, X[:10], outputs=[["y0", "y1"]])
     np.testing.assert_allclose(grouped.values[..., 0], found.values.sum(axis=2), atol=1e-4)
+
+
+def test_explain_lists_the_shapley_values_of_a_blend(trees_and_rules):
+    table = trees_and_rules.explain(X[:3], outputs=["y1"], top_features=2)
+    assert list(table) == ["row", "output", "feature", "value", "contribution"]
+    assert set(table["output"]) == {"y1"}
+    expected = shap_values(trees_and_rules, X[:3]).values[..., 1]
+    for row, lines in table.groupby("row"):
+        largest = np.sort(np.abs(expected[row]))[::-1][:2]
+        np.testing.assert_allclose(lines["contribution"].abs(), largest, atol=1e-5)
+    all_features = trees_and_rules.explain(X[:3], top_outputs=2, top_features=4)
+    moved = all_features.groupby(["row", "output"])["contribution"].sum().unstack()
+    base = shap_values(trees_and_rules, X[:3]).base_values
+    np.testing.assert_allclose(
+        moved[["y0", "y1"]] + base, trees_and_rules.predict(X[:3]), atol=1e-4
+    )
+
+
+def test_explain_names_members_that_are_no_trees(quick):
+    model = AutoRegressor(random_state=0).fit(X, Y)
+    others = [name for name, member in model.members_ if not hasattr(member, "_additive")]
+    assert others
+    with pytest.raises(TypeError, match=others[0]):
+        model.explain(X[:1])
 
 
 def test_blends_that_are_no_sum_of_trees_say_so(quick):

@@ -71,6 +71,46 @@ class AutoRegressor(AutoEstimator, Regressor):
             return channels[:, 0]
         return sparse.csr_array(channels) if self._targets.is_sparse else channels
 
+    def explain(
+        self,
+        X: Any,
+        *,
+        outputs: Any = None,
+        top_outputs: int = 3,
+        top_features: int = 5,
+    ) -> Any:
+        """Tell which features moved the predictions of a few rows, and how far.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n, p)
+            A few rows.
+        outputs : str, int, or sequence or mapping of these, optional
+            What to explain, as in `polyleaf.inspection.shap_values`.
+        top_outputs : int, default=3
+            Without `outputs`: how many outputs of each row, those furthest from their
+            expectation.
+        top_features : int, default=5
+            How many features of each row and output, those that add or take off most.
+
+        Returns
+        -------
+        DataFrame
+            A line per row, output and feature, in the columns ``row``, ``output``, ``feature``,
+            ``value`` and ``contribution``: the exact Shapley value, in the units of the output.
+
+        Raises
+        ------
+        TypeError
+            If a member is neither trees nor rules: explain a single member of `members_`, or what
+            `distil` makes of the blend.
+        """
+        from polyleaf.inspection import explain_rows
+
+        return explain_rows(
+            self, X, outputs=outputs, top_outputs=top_outputs, top_features=top_features
+        )
+
 
 @documented
 class AutoClassifier(AutoEstimator, Classifier):
