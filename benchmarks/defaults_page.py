@@ -32,7 +32,7 @@ _OPENING = """# Defaults against defaults
 AutoRegressor and AutoClassifier with their default budget, each family of polyleaf and other
 libraries with their defaults (boosting also with 100 and 500 rounds), on public data that nothing
 was tuned on (the judging half of `benchmarks/division.py`). Made by
-`python -m benchmarks.defaults run` and `python -m benchmarks.defaults page`.
+`python -m benchmarks.defaults run{limit}` and `python -m benchmarks.defaults page{flags}`.
 
 **What ran:** {ran}
 
@@ -51,7 +51,10 @@ def write_page(path: Path, left_out: Sequence[str] = (), seconds: int | None = N
     """
     found = [json.loads(line) for line in path.read_text().splitlines() if line]
     lines = [line for line in found if line["set"] not in left_out]
-    parts = [_OPENING.format(ran=_what_ran(lines) + _what_did_not(found, left_out, seconds))]
+    limit = "" if seconds is None else f" --seconds {seconds}"
+    flags = limit + (f" --leave-out {' '.join(left_out)}" if left_out else "")
+    ran = _what_ran(lines) + _what_did_not(found, left_out, seconds)
+    parts = [_OPENING.format(limit=limit, flags=flags, ran=ran)]
     for task, measures in MEASURES.items():
         own = [line for line in lines if line["task"] == task and line["scores"]]
         if own:
