@@ -72,6 +72,7 @@ WRONG_VALUES = {
     "max_samples": 0.0,
     "l2_regularization": -1.0,
     "subsample": 1.5,
+    "row_sampling": "gradients",
     "monotonic_cst": [2, 0, 0],
     "estimator": "tree",
     "normalize_outputs": "yes",
