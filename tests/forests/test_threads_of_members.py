@@ -8,6 +8,11 @@ import pytest
 from polyleaf.estimator.running import in_threads
 
 
+def pool_threads():
+    """Give the threads of pools; other tests may have left some."""
+    return {t for t in threading.enumerate() if t.name.startswith("ThreadPool")}
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_results_come_in_the_order_of_the_numbers(n_threads):
     def work(number, _):
@@ -32,7 +37,7 @@ def test_few_results_wait_for_their_turn():
 
 
 def test_an_error_stops_the_others_and_comes_through():
-    stopped = []
+    before, stopped = pool_threads(), []
 
     def work(number, stop):
         if number == 1:
@@ -48,10 +53,12 @@ def test_an_error_stops_the_others_and_comes_through():
         list(in_threads(work, range(50), 3))
     assert 0 in stopped
     assert len(stopped) < 10
-    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPool")]
+    assert not pool_threads() - before
 
 
 def test_closing_stops_the_threads():
+    before = pool_threads()
+
     def work(number, stop):
         deadline = time.monotonic() + 30
         while number and not stop.is_set:
@@ -62,4 +69,4 @@ def test_closing_stops_the_threads():
     results = in_threads(work, range(50), 2)
     assert next(results) == 0
     results.close()
-    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPool")]
+    assert not pool_threads() - before
