@@ -4,7 +4,8 @@
 leaves), and forests of 100 deep trees to 16 outputs. Every library predicts the same C-ordered
 float64 rows with the same number of threads, in one process, by turns; the quickest of several
 calls counts. LightGBM has one output per model: its time for d outputs is that of d models, which
-is d times that of one (``--lightgbm-outputs`` fits that many at most and scales).
+is d times that of one (``--lightgbm-outputs`` fits that many at most and scales). ``--models``
+keeps the fitted models, so that ``--fit-only`` can come before a measurement.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,79 +35,99 @@ def make_data(n_rows: int, n_outputs: int) -> tuple[NDArray[np.float64], NDArray
     return X, signal + rng.normal(size=signal.shape)
 
 
-def boosted(X: Any, Y: Any, n_threads: int, most_lightgbm: int) -> dict[str, Predict]:
-    """Fit every library that is installed."""
+def fit_boosted(X: Any, Y: Any, most_lightgbm: int) -> dict[str, Any]:
+    """Fit every library that is installed: its name and its model."""
     from polyleaf import BoostingRegressor
 
     y = Y[:, 0] if Y.shape[1] == 1 else Y
-    ours = BoostingRegressor(
-        n_estimators=N_TREES, max_depth=DEPTH, n_jobs=n_threads, random_state=0
-    ).fit(X, y)
-    models: dict[str, Predict] = {"polyleaf": ours.predict}
+    ours = BoostingRegressor(n_estimators=N_TREES, max_depth=DEPTH, n_jobs=2, random_state=0)
+    models: dict[str, Any] = {"polyleaf": ours.fit(X, y)}
     try:
         from catboost import CatBoostRegressor
 
-        loss = "RMSE" if Y.shape[1] == 1 else "MultiRMSE"
-        cat = CatBoostRegressor(
+        models["CatBoost"] = CatBoostRegressor(
             iterations=N_TREES,
             depth=DEPTH,
-            loss_function=loss,
+            loss_function="RMSE" if Y.shape[1] == 1 else "MultiRMSE",
             thread_count=2,
             verbose=False,
             allow_writing_files=False,
         ).fit(X, y)
-        models["CatBoost"] = lambda rows: cat.predict(rows, thread_count=n_threads)
     except ImportError:
         pass
     try:
         from xgboost import XGBRegressor
 
         strategy = {} if Y.shape[1] == 1 else {"multi_strategy": "multi_output_tree"}
-        xgb = XGBRegressor(
+        models["XGBoost"] = XGBRegressor(
             n_estimators=N_TREES, max_depth=DEPTH, tree_method="hist", n_jobs=2, **strategy
         ).fit(X, y)
-        xgb.set_params(n_jobs=n_threads)
-        xgb.get_booster().set_param({"nthread": n_threads})
-        models["XGBoost"] = xgb.predict
     except ImportError:
         pass
     try:
         from lightgbm import LGBMRegressor
 
-        n_fitted = min(Y.shape[1], most_lightgbm)
-        each = [
+        models["LightGBM"] = [
             LGBMRegressor(
                 n_estimators=N_TREES, max_depth=DEPTH, num_leaves=64, n_jobs=2, verbosity=-1
             ).fit(X, Y[:, j])
-            for j in range(n_fitted)
+            for j in range(min(Y.shape[1], most_lightgbm))
         ]
-
-        def predict_each(rows: NDArray[np.float64]) -> None:
-            for model in each:
-                model.predict(rows, num_threads=n_threads)
-
-        scale = "" if n_fitted == Y.shape[1] else f" x{Y.shape[1] / n_fitted:g}"
-        models["LightGBM" + scale] = predict_each
     except ImportError:
         pass
     return models
 
 
-def forests(X: Any, Y: Any, n_threads: int) -> dict[str, Predict]:
+def predict_with(models: dict[str, Any], n_threads: int) -> dict[str, Predict]:
+    """Return how each library predicts with that many threads."""
+    calls: dict[str, Predict] = {}
+    for name, model in models.items():
+        if name == "CatBoost":
+            calls[name] = partial(model.predict, thread_count=n_threads)
+        elif name == "LightGBM":
+            calls[name] = partial(predict_each, model, n_threads)
+        else:
+            model.set_params(n_jobs=n_threads)
+            if name == "XGBoost":
+                model.get_booster().set_param({"nthread": n_threads})
+            calls[name] = model.predict
+    return calls
+
+
+def predict_each(models: list[Any], n_threads: int, rows: NDArray[np.float64]) -> None:
+    """Predict with a model per output."""
+    for model in models:
+        model.predict(rows, num_threads=n_threads)
+
+
+def fit_forests(X: Any, Y: Any, _: int) -> dict[str, Any]:
     """Fit our forest and scikit-learn's."""
     from sklearn.ensemble import RandomForestRegressor as Theirs
 
     from polyleaf import RandomForestRegressor
 
-    settings = {"n_estimators": 100, "random_state": 0, "n_jobs": 2}
-    ours = RandomForestRegressor(**settings).fit(X, Y)
-    theirs = Theirs(max_features=1 / 3, **settings).fit(X, Y)
-    for model in (ours, theirs):
-        model.set_params(n_jobs=n_threads)
-    return {"polyleaf": ours.predict, "scikit-learn": theirs.predict}
+    settings: dict[str, Any] = {"n_estimators": 100, "random_state": 0, "n_jobs": 2}
+    return {
+        "polyleaf": RandomForestRegressor(**settings).fit(X, Y),
+        "scikit-learn": Theirs(max_features=1 / 3, **settings).fit(X, Y),
+    }
 
 
-def measure(models: dict[str, Predict], rows: NDArray[np.float64]) -> dict[str, float]:
+def fitted(name: str, folder: Path | None, fit: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Fit models, or take those that an earlier run of the same versions left in the folder."""
+    path = folder / f"{name}.joblib" if folder else None
+    if path is not None and path.exists():
+        return dict(joblib.load(path))
+    models = fit()
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        joblib.dump(models, path)
+    return models
+
+
+def measure(
+    models: dict[str, Predict], rows: NDArray[np.float64], clock: Callable[[], float]
+) -> dict[str, float]:
     """Time every model in turns: milliseconds of the quickest call."""
     times = dict.fromkeys(models, np.inf)
     for predict in models.values():
@@ -111,20 +135,17 @@ def measure(models: dict[str, Predict], rows: NDArray[np.float64]) -> dict[str, 
     end = time.perf_counter() + 1.0
     for turn in range(200):
         for name, predict in models.items():
-            start = time.perf_counter()
+            start = clock()
             predict(rows)
-            times[name] = min(times[name], 1e3 * (time.perf_counter() - start))
+            times[name] = min(times[name], 1e3 * (clock() - start))
         if turn >= 2 and time.perf_counter() > end:
             break
     return times
 
 
-def show(title: str, times: dict[str, float]) -> None:
+def show(title: str, times: dict[str, float], scale: dict[str, float]) -> None:
     """Print a line of the table, with ratios to our time."""
-    scaled = {
-        name.split(" x")[0]: ms * float(name.split(" x")[1] if " x" in name else 1)
-        for name, ms in times.items()
-    }
+    scaled = {name: ms * scale.get(name, 1.0) for name, ms in times.items()}
     ours = scaled["polyleaf"]
     cells = [f"{name} {ms:.3f} ({ms / ours:.1f}x)" for name, ms in scaled.items()]
     print(f"{title}: " + ", ".join(cells), flush=True)
@@ -139,21 +160,38 @@ def main() -> None:
     parser.add_argument("--train-rows", type=int, default=5000)
     parser.add_argument("--lightgbm-outputs", type=int, default=2)
     parser.add_argument("--no-forests", action="store_true")
+    parser.add_argument("--models", type=Path, help="folder that keeps the fitted models")
+    parser.add_argument("--fit-only", action="store_true")
+    parser.add_argument(
+        "--processor-time", action="store_true", help="for a busy machine, with one thread"
+    )
     options = parser.parse_args()
+    clock = time.process_time if options.processor_time else time.perf_counter
     warnings.filterwarnings("ignore")
+    tasks: list[tuple[str, int, Callable[..., dict[str, Any]]]] = [
+        (f"depth {DEPTH}, d = {d}", d, fit_boosted) for d in options.outputs
+    ]
+    if not options.no_forests:
+        tasks.append(("forest, d = 16", 16, fit_forests))
     queries, _ = make_data(max(options.rows), 1)
-    print(f"milliseconds, {options.threads} thread(s), {N_TREES} trees")
-    for d in options.outputs:
+    kind_of_time = "of the processor" if options.processor_time else "by the clock"
+    print(f"milliseconds {kind_of_time}, {options.threads} thread(s), {N_TREES} trees")
+    for title, d, fit in tasks:
         X, Y = make_data(options.train_rows, d)
-        models = boosted(X, Y, options.threads, options.lightgbm_outputs)
+        kind = "boosted" if fit is fit_boosted else "forests"
+        models = fitted(
+            f"{kind}_{d}_{options.train_rows}",
+            options.models,
+            partial(fit, X, Y, options.lightgbm_outputs),
+        )
+        if options.fit_only:
+            continue
+        scale = {"LightGBM": d / len(models["LightGBM"])} if "LightGBM" in models else {}
+        calls = predict_with(models, options.threads)
         for n in options.rows:
-            show(f"depth {DEPTH}, d = {d}, {n} rows", measure(models, queries[:n]))
-    if options.no_forests:
-        return
-    X, Y = make_data(options.train_rows, 16)
-    models = forests(X, Y, options.threads)
-    for n in [n for n in options.rows if n <= 20000]:
-        show(f"forest, d = 16, {n} rows", measure(models, queries[:n]))
+            if kind == "forests" and n > 20000:
+                continue
+            show(f"{title}, {n} rows", measure(calls, queries[:n], clock), scale)
 
 
 if __name__ == "__main__":

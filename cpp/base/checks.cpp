@@ -15,6 +15,12 @@ bool are_in_range(const int32_t* values, int64_t n, int64_t low, int64_t high) {
     return n == 0 || is_any_out == 0;
 }
 
+bool do_rise(const int32_t* values, int64_t n) {
+    int32_t is_any_wrong = 0;
+    for (int64_t i = 1; i < n; ++i) is_any_wrong |= values[i] <= values[i - 1];
+    return is_any_wrong == 0;
+}
+
 namespace {
 
 template <typename Offset, typename Index>
@@ -43,6 +49,35 @@ bool is_canonical(const Index* indptr, int64_t n_rows, const Index* indices, int
 
 template bool is_canonical(const int32_t*, int64_t, const int32_t*, int64_t, int64_t);
 template bool is_canonical(const int64_t*, int64_t, const int64_t*, int64_t, int64_t);
+
+template <typename Code>
+void largest_codes(const Code* tile, int64_t n_rows, Code missing, Code* largest,
+                   Code* known_end) {
+    constexpr int kLanes = 64;  // some rows at once
+    static_assert(kLanes % kTileFeatures == 0);
+    Code most[kLanes] = {}, most_known[kLanes] = {};
+    auto note = [&](const Code* codes, int n) {
+        for (int k = 0; k < n; ++k) {
+            const Code code = codes[k],
+                       end = code == missing ? Code{0} : static_cast<Code>(code + 1);
+            most[k] = code > most[k] ? code : most[k];
+            most_known[k] = end > most_known[k] ? end : most_known[k];
+        }
+    };
+    const int64_t n = n_rows * kTileFeatures, whole = n / kLanes * kLanes;
+    for (int64_t i = 0; i < whole; i += kLanes) note(tile + i, kLanes);
+    note(tile + whole, static_cast<int>(n - whole));
+    for (int lane = 0; lane < kTileFeatures; ++lane) {
+        largest[lane] = known_end[lane] = 0;
+        for (int k = lane; k < kLanes; k += kTileFeatures) {
+            largest[lane] = std::max(largest[lane], most[k]);
+            known_end[lane] = std::max(known_end[lane], most_known[k]);
+        }
+    }
+}
+
+template void largest_codes(const uint8_t*, int64_t, uint8_t, uint8_t*, uint8_t*);
+template void largest_codes(const uint32_t*, int64_t, uint32_t, uint32_t*, uint32_t*);
 
 int64_t sum_at(const int8_t* values, const int32_t* indices, int64_t n) {
     int64_t sum = 0;

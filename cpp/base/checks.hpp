@@ -16,6 +16,9 @@ bool are_in_range(const T* values, int64_t n, int64_t low, int64_t high) {
     return true;
 }
 
+// Whether every value is above the one before.
+bool do_rise(const int32_t* values, int64_t n);
+
 // Whether indices rise from entry to entry of every row (CSR).
 bool rise_within_rows(const int64_t* indptr, int64_t n_rows, const int32_t* indices);
 
@@ -27,6 +30,11 @@ bool is_canonical(const Index* indptr, int64_t n_rows, const Index* indices, int
 
 // The sum of values[indices[i]].
 int64_t sum_at(const int8_t* values, const int32_t* indices, int64_t n);
+
+// The largest code of each of the four features of a tile, (n_rows, 4), and one above the largest
+// that is not missing: 0 where all are, as a feature without bins has it.
+template <typename Code>
+void largest_codes(const Code* tile, int64_t n_rows, Code missing, Code* largest, Code* known_end);
 
 // Codes of sparse features by row (CSR), all slots in range.
 struct ListedCodesView {

@@ -1,7 +1,9 @@
 #include "bin/binning.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/data.hpp"
 #include "kernels/kernels.hpp"
@@ -12,7 +14,35 @@ namespace {
 
 // The four lanes of a tile read the same cache lines of X: a block of them stays in the cache.
 constexpr int64_t kRowsPerBlock = 1024;
-constexpr int kPaddedBins = 256;
+
+// The largest float that is not above a number.
+float float_below(double number) {
+    const float nearest = static_cast<float>(number);
+    if (!(nearest > number)) return nearest;
+    return std::nextafter(nearest, -std::numeric_limits<float>::infinity());
+}
+
+// A column of floats, between whose values and the limits no double lies.
+void encode_floats(const EncodeTask<float, uint8_t>& task, int32_t feature, int64_t begin,
+                   int64_t end, uint8_t* codes) {
+    const double* const high = task.bin_high + task.bin_offsets[feature];
+    const int64_t n_bins = task.bin_offsets[feature + 1] - task.bin_offsets[feature];
+    float limits[kPaddedBins], pivots[16];
+    std::fill_n(limits, kPaddedBins, std::numeric_limits<float>::infinity());
+    for (int64_t bin = 0; bin < n_bins; ++bin) limits[bin] = float_below(high[bin]);
+    for (int k = 0; k < 16; ++k) pivots[k] = limits[16 * k + 15];
+    EncodeFloatsTask encode;
+    encode.values = task.values + begin * task.n_columns + feature;
+    encode.n_rows = end - begin;
+    encode.value_stride = task.n_columns;
+    encode.limits = limits;
+    encode.pivots = pivots;
+    encode.n_bins = static_cast<int32_t>(n_bins);
+    encode.missing = task.missing;
+    encode.codes = codes + begin * kTileFeatures;
+    encode.code_stride = kTileFeatures;
+    kernels_for(16).encode_floats(encode);
+}
 
 template <typename T, typename Code>
 void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, int64_t end) {
@@ -28,6 +58,12 @@ void encode_block(const EncodeTask<T, Code>& task, int64_t tile, int64_t begin, 
         const double* high = task.bin_high + task.bin_offsets[feature];
         const int32_t n_bins =
             static_cast<int32_t>(task.bin_offsets[feature + 1] - task.bin_offsets[feature]);
+        if constexpr (std::is_same_v<T, float> && std::is_same_v<Code, uint8_t>) {
+            if (n_bins > 0 && n_bins < kPaddedBins) {
+                encode_floats(task, feature, begin, end, out);
+                continue;
+            }
+        }
         double values[kFindTogether] = {};
         int32_t bins[kFindTogether] = {};
         FindBinsTask find;
@@ -63,8 +99,9 @@ void encode_columns(const EncodeTask<T, Code>& task, ThreadTeam& team) {
     const int64_t n_tiles = (task.n_features + kTileFeatures - 1) / kTileFeatures;
     const int64_t n_chunks = (task.n_rows + kRowsPerBlock - 1) / kRowsPerBlock;
     team.parallel_for(n_tiles * n_chunks, [&](int64_t block, int) {
-        const int64_t chunk = block % n_chunks;
-        encode_block(task, block / n_chunks, chunk * kRowsPerBlock,
+        // Tile after tile of the same rows, which stay in the cache.
+        const int64_t chunk = block / n_tiles;
+        encode_block(task, block % n_tiles, chunk * kRowsPerBlock,
                      std::min(task.n_rows, (chunk + 1) * kRowsPerBlock));
     });
 }

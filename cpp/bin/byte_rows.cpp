@@ -1,6 +1,7 @@
 #include "bin/byte_rows.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 namespace polyleaf {
@@ -34,6 +35,23 @@ const uint8_t* tile_of(const BinnedView& binned, int32_t home) {
 
 uint8_t byte_of(const BinnedView& binned, int32_t feature, uint32_t code) {
     return static_cast<uint8_t>(code == kMissingU32 ? binned.n_bins(feature) : code);
+}
+
+// Writes four features of some rows to places behind each other. Missing values, 255 in a tile,
+// get the codes `missing` (4,).
+void copy_tile(const uint8_t* tile, const uint8_t* missing, int64_t n_rows, int64_t stride,
+               uint8_t* out) {
+    constexpr int kUnrolled = 16;
+    uint8_t codes[kRowsAtOnce * kTileFeatures], of_missing[kUnrolled];
+    for (int k = 0; k < kUnrolled; ++k) of_missing[k] = missing[k % kTileFeatures];
+    const int64_t n = n_rows * kTileFeatures, whole = n / kUnrolled * kUnrolled;
+    for (int64_t i = 0; i < whole; i += kUnrolled)
+        for (int k = 0; k < kUnrolled; ++k)
+            codes[i + k] = tile[i + k] == kMissingU8 ? of_missing[k] : tile[i + k];
+    for (int64_t i = whole; i < n; ++i)
+        codes[i] = tile[i] == kMissingU8 ? of_missing[i - whole] : tile[i];
+    for (int64_t row = 0; row < n_rows; ++row)
+        std::memcpy(out + row * stride, codes + row * kTileFeatures, kTileFeatures);
 }
 
 template <typename Body>
@@ -98,6 +116,15 @@ void ByteRows::choose_listed(const BinnedView& binned) {
         places[listed.features[slot]] = static_cast<int32_t>(full.size() + slot);
 }
 
+// Whether a tile begins here whose features have places behind each other.
+bool ByteRows::is_together(const BinnedView& binned, int32_t home) const {
+    if (home % kTileFeatures != 0 || home + kTileFeatures > binned.n_dense) return false;
+    const int32_t* const features = binned.dense_features + home;
+    for (int lane = 1; lane < kTileFeatures; ++lane)
+        if (places[features[lane]] != places[features[0]] + lane) return false;
+    return true;
+}
+
 void ByteRows::fill(const BinnedView& binned, ThreadTeam& team) {
     std::vector<uint8_t> usual(binned.n_features, 0);  // by place
     for (int32_t slot = 0; slot < binned.n_sparse; ++slot) {
@@ -118,6 +145,16 @@ void ByteRows::fill(const BinnedView& binned, ThreadTeam& team) {
             const uint8_t missing = static_cast<uint8_t>(binned.n_bins(feature));
             const uint8_t* const tile = tile_of(binned, home);
             uint8_t* const out = codes.data() + places[feature];
+            if (is_together(binned, home)) {
+                uint8_t of_missing[kTileFeatures];
+                for (int lane = 0; lane < kTileFeatures; ++lane)
+                    of_missing[lane] =
+                        static_cast<uint8_t>(binned.n_bins(binned.dense_features[home + lane]));
+                copy_tile(tile + begin * kTileFeatures, of_missing, end - begin, stride,
+                          out + begin * stride);
+                home += kTileFeatures - 1;
+                continue;
+            }
             for (int64_t row = begin; row < end; ++row) {
                 const uint8_t code = tile[row * kTileFeatures];
                 out[row * stride] = code == kMissingU8 ? missing : code;
@@ -141,7 +178,8 @@ void ByteRows::list(const BinnedView& binned, ThreadTeam& team) {
         }
     });
     for (int64_t row = 0; row < binned.n_rows; ++row) listed.starts[row + 1] += listed.starts[row];
-    listed.entries.resize(listed.starts[binned.n_rows]);
+    listed.entries.resize(listed.starts[binned.n_rows] + kEntriesBeyond);
+    std::fill_n(listed.entries.end() - kEntriesBeyond, kEntriesBeyond, uint32_t{0});
     for_row_blocks(binned.n_rows, team, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
             const uint8_t* const of_row = first + row * stride;

@@ -1,6 +1,7 @@
 // A round of boosting behind the tree, and the sum of trees.
 #include "bindings/common.hpp"
 #include "bindings/python_reducer.hpp"
+#include "boost/moments.hpp"
 #include "boost/round.hpp"
 
 namespace polyleaf::bindings {
@@ -98,6 +99,34 @@ void bound_move_rows(OutMatrix<float> raw, const Vector<int32_t>& rows,
     with_team(n_threads, [&](ThreadTeam& team) { move_rows(task, team); });
 }
 
+MomentsTask moments_task(const Matrix<double>& values, const Vector<double>& shift) {
+    MomentsTask task;
+    task.values = values.data();
+    task.n_rows = length(values);
+    task.n_columns = static_cast<int64_t>(values.shape(1));
+    require(task.n_columns >= 1, "values must have a column");
+    require_length(shift, task.n_columns, "shift");
+    task.shift = shift.data();
+    return task;
+}
+
+void bound_largest_deviations(const Matrix<double>& values, const Vector<double>& shift,
+                              OutVector<double> largest, int n_threads) {
+    const MomentsTask task = moments_task(values, shift);
+    require_length(largest, task.n_columns, "largest");
+    with_team(n_threads,
+              [&](ThreadTeam& team) { largest_deviations(task, largest.data(), team); });
+}
+
+void bound_sum_deviations(const Matrix<double>& values, const Vector<double>& shift,
+                          const Matrix<double>& magic, OutMatrix<double> sums, int n_threads) {
+    const MomentsTask task = moments_task(values, shift);
+    require_shape(magic, 2, task.n_columns, "magic");
+    require_shape(sums, 2, task.n_columns, "sums");
+    with_team(n_threads,
+              [&](ThreadTeam& team) { sum_deviations(task, magic.data(), sums.data(), team); });
+}
+
 double bound_squared_step(OutMatrix<float> residual, const OptionalRowWeights& row_weights,
                           const OptionalEntryWeights& entry_weights, const Vector<int32_t>& rows,
                           const Vector<int64_t>& leaf_offsets, double learning_rate,
@@ -179,6 +208,12 @@ void bound_project(const Matrix<float>& values, const Matrix<float>& matrix, Out
 }  // namespace
 
 void bind_boosting(nb::module_& module) {
+    module.def("largest_deviations", &bound_largest_deviations, nb::arg("values"),
+               nb::arg("shift"), nb::arg("largest"), nb::arg("n_threads"),
+               "The largest size of values - shift in every column.");
+    module.def("sum_deviations", &bound_sum_deviations, nb::arg("values"), nb::arg("shift"),
+               nb::arg("magic"), nb::arg("sums"), nb::arg("n_threads"),
+               "Sums of values - shift and of its squares, rounded by magic numbers.");
     module.def("leaf_sums", &bound_leaf_sums, nb::arg("values"), nb::arg("row_weights"),
                nb::arg("entry_weights"), nb::arg("rows"), nb::arg("leaf_offsets"), nb::arg("sums"),
                nb::arg("n_threads"), nb::arg("magic") = nb::none(), nb::arg("reduce") = nb::none(),

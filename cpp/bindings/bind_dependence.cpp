@@ -1,5 +1,6 @@
 // Partial dependence of trees.
 #include "bindings/common.hpp"
+#include "bindings/leaf_averages.hpp"
 #include "bindings/tree_arrays.hpp"
 #include "explain/dependence.hpp"
 
@@ -11,16 +12,11 @@ namespace {
 class BoundDependenceTrees {
   public:
     explicit BoundDependenceTrees(TreeArguments arguments)
-        : arguments_(std::move(arguments)), trees_(checked(arguments_)) {}
+        : arguments_(std::move(arguments)), trees_(arguments_.view()) {}
 
     const DependenceTrees& trees() const { return trees_; }
 
   private:
-    static TreeArrays checked(const TreeArguments& arguments) {
-        const TreeArrays arrays = arguments.view();
-        const Predictor predictor(arrays);  // throws unless the nodes form trees
-        return arrays;
-    }
     TreeArguments arguments_;
     DependenceTrees trees_;
 };
@@ -107,6 +103,32 @@ void add_leaves(const BoundDependenceTrees& self, const Vector<int32_t>& feature
     });
 }
 
+void add_leaf_rows(const BoundDependenceTrees& self, const Vector<int32_t>& features,
+                   const Vector<int64_t>& offsets, const Vector<double>& grid,
+                   const Vector<double>& leaf_weights, const BoundLeafAverages& leaves,
+                   const std::optional<Matrix<double>>& tree_weights,
+                   OutMatrix<double> differences, int n_threads) {
+    const DependenceTrees& trees = self.trees();
+    require_threads(n_threads);
+    const auto task = make_task<double>(trees, features, offsets, grid, 0, trees.n_trees());
+    const int64_t n_leaves = trees.n_leaves(0, trees.n_trees());
+    require_length(leaf_weights, n_leaves, "leaf_weights");
+    require(leaves.n_leaves() >= n_leaves, "there must be rows for every leaf");
+    require_length(differences, n_cells(task), "differences");
+    require(static_cast<int64_t>(differences.shape(1)) == leaves.averages().n_channels,
+            "differences must have the columns of values");
+    if (tree_weights)
+        require(length(*tree_weights) == trees.n_trees() &&
+                    static_cast<int64_t>(tree_weights->shape(1)) == leaves.averages().n_channels,
+                "tree_weights must have shape (n_trees, n_channels)");
+    const double* const of_trees = tree_weights ? tree_weights->data() : nullptr;
+    without_gil([&](Interrupt& interrupt) {
+        ThreadTeam team(n_threads, interrupt);
+        trees.add_leaf_rows(task, leaf_weights.data(), leaves.averages(), of_trees,
+                            differences.data(), team);
+    });
+}
+
 template <typename T>
 void add_rows(const BoundDependenceTrees& self, const Vector<int32_t>& features,
               const Vector<int64_t>& offsets, const Vector<double>& grid, int64_t first,
@@ -163,6 +185,10 @@ void bind_dependence(nb::module_& module) {
             nb::arg("first"), nb::arg("last"), nb::arg("leaf_weights"), nb::arg("values"),
             nb::arg("differences"), nb::arg("n_threads"),
             "Adds the values of leaves by the rows that reach them; see dependence.hpp.");
+    cls.def("add_leaf_rows", &add_leaf_rows, nb::arg("features"), nb::arg("offsets"),
+            nb::arg("grid"), nb::arg("leaf_weights"), nb::arg("leaves"),
+            nb::arg("tree_weights").none(), nb::arg("differences"), nb::arg("n_threads"),
+            "The same for all trees, and leaves that hold rows.");
 }
 
 }  // namespace polyleaf::bindings

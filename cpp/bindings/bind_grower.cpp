@@ -63,9 +63,7 @@ GrownTree grow_fixed(const BinnedView& view, const Channels& channels, const Vec
     require(!params.double_precision, "sums are in fixed point or in double precision, not both");
     require(!reduce || params.float_rows == 0,
             "with a reducer no node can be finished in floats: float_rows must be 0");
-    bool rise = true;
-    for (int64_t i = 1; i < length(rows); ++i) rise &= rows.data()[i] > rows.data()[i - 1];
-    require(rise, "rows must rise for sums in fixed point");
+    require(do_rise(rows.data(), length(rows)), "rows must rise for sums in fixed point");
     std::optional<CollectiveReducer> reducer;
     if (reduce) reducer.emplace(*reduce);
     return without_gil(

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bindings/common.hpp"
+#include "bindings/leaf_averages.hpp"
 #include "bindings/tree_arrays.hpp"
 #include "predict/predictor.hpp"
 
@@ -99,6 +100,52 @@ void add(const Predictor& predictor, const RowsView<T>& rows, const Matrix<float
 }
 
 template <typename T>
+void average(const Predictor& predictor, const RowsView<T>& rows, const BoundLeafAverages& leaves,
+             const std::optional<Matrix<double>>& tree_weights, OutMatrix<double>& averages,
+             int n_threads) {
+    const int64_t width = leaves.averages().n_channels;
+    require(leaves.n_leaves() >= predictor.n_leaves(), "there must be rows for every leaf");
+    require(length(averages) == rows.n_rows && static_cast<int64_t>(averages.shape(1)) == width,
+            "averages must have shape (n_rows, n_channels)");
+    if (tree_weights)
+        require(length(*tree_weights) == predictor.n_trees() &&
+                    static_cast<int64_t>(tree_weights->shape(1)) == width,
+                "tree_weights must have shape (n_trees, n_channels)");
+    const double* const weights = tree_weights ? tree_weights->data() : nullptr;
+    double* const out = averages.data();
+    with_team(predictor, rows, n_threads, [&](ThreadTeam& team) {
+        predictor.average(rows, leaves.averages(), weights, out, team);
+    });
+}
+
+template <typename T>
+void def_average(nb::class_<Predictor>& cls) {
+    cls.def(
+        "average_dense",
+        [](const Predictor& self, const Matrix<T>& X, const BoundLeafAverages& leaves,
+           const std::optional<Matrix<double>>& tree_weights, OutMatrix<double> averages,
+           int n_threads) {
+            average(self, dense_rows(self, X), leaves, tree_weights, averages, n_threads);
+        },
+        nb::arg("X"), nb::arg("leaves"), nb::arg("tree_weights").none(), nb::arg("averages"),
+        nb::arg("n_threads"),
+        "Add the means of every row's leaves to averages, tree after tree; divide by the number "
+        "of trees if they have no weights.");
+    cls.def(
+        "average_csr",
+        [](const Predictor& self, const Vector<int64_t>& indptr, const Vector<int32_t>& indices,
+           const Vector<T>& data, const BoundLeafAverages& leaves,
+           const std::optional<Matrix<double>>& tree_weights, OutMatrix<double> averages,
+           int n_threads) {
+            average(self, csr_rows(self, indptr, indices, data), leaves, tree_weights, averages,
+                    n_threads);
+        },
+        nb::arg("indptr"), nb::arg("indices"), nb::arg("data"), nb::arg("leaves"),
+        nb::arg("tree_weights").none(), nb::arg("averages"), nb::arg("n_threads"),
+        "The same for CSR rows, absent entries 0.");
+}
+
+template <typename T>
 void def_apply(nb::class_<Predictor>& cls) {
     cls.def(
         "apply_dense",
@@ -138,6 +185,10 @@ void def_apply(nb::class_<Predictor>& cls) {
 }  // namespace
 
 void bind_predictor(nb::module_& module) {
+    nb::class_<BoundLeafAverages>(module, "LeafAverages",
+                                  "Checked leaves with their training rows.")
+        .def(nb::init<Vector<int64_t>, Vector<int32_t>, Vector<double>, Matrix<double>>(),
+             nb::arg("leaf_offsets"), nb::arg("leaf_rows"), nb::arg("shares"), nb::arg("values"));
     nb::class_<Predictor> cls(module, "Predictor",
                               "Checked trees, ready to send rows down; see predictor.hpp.");
     cls.def(nb::new_(&make_predictor), nb::arg("n_categories"), nb::arg("tree_offsets"),
@@ -145,6 +196,8 @@ void bind_predictor(nb::module_& module) {
             nb::arg("category_offset"), nb::arg("category_words"));
     def_apply<float>(cls);
     def_apply<double>(cls);
+    def_average<float>(cls);
+    def_average<double>(cls);
 }
 
 }  // namespace polyleaf::bindings

@@ -79,23 +79,21 @@ class Binned {
         for (int32_t first = 0; first < view_.n_dense; first += kTileFeatures) {
             interrupt.check();
             // Unused lanes hold 0, like those of a feature with one bin.
-            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, bad[kTileFeatures] = {},
-                 most[kTileFeatures] = {};
+            Code n_bins[kTileFeatures] = {1, 1, 1, 1}, most[kTileFeatures],
+                 known_end[kTileFeatures];
             const int n_lanes = std::min(kTileFeatures, view_.n_dense - first);
             for (int lane = 0; lane < n_lanes; ++lane) {
                 const int64_t bins = view_.n_bins(view_.dense_features[first + lane]);
                 require(bins <= int64_t{missing}, "a feature has more bins than codes");
                 n_bins[lane] = static_cast<Code>(bins);
             }
-            for (int64_t row = 0; row < n; ++row, tile += kTileFeatures)
-                for (int lane = 0; lane < kTileFeatures; ++lane) {
-                    bad[lane] |= (tile[lane] >= n_bins[lane]) & (tile[lane] != Code(missing));
-                    most[lane] = std::max(most[lane], tile[lane]);
-                }
+            largest_codes(tile, n, static_cast<Code>(missing), most, known_end);
+            tile += n * kTileFeatures;
             for (int lane = 0; lane < n_lanes; ++lane) {
                 const int32_t feature = view_.dense_features[first + lane];
-                require(!bad[lane], "a code of feature " + std::to_string(feature) +
-                                        " is not one of its bins");
+                require(
+                    known_end[lane] <= n_bins[lane],
+                    "a code of feature " + std::to_string(feature) + " is not one of its bins");
                 is_two_valued_[feature] = most[lane] <= 1;
             }
         }

@@ -239,7 +239,10 @@ class RowCounter {
 }  // namespace
 
 DependenceTrees::DependenceTrees(const TreeArrays& arrays)
-    : n_features_(arrays.n_features), leaf_offsets_(1, 0) {
+    : predictor_(arrays),
+      coded_(CodedTrees::make_walks(predictor_.nodes())),
+      n_features_(arrays.n_features),
+      leaf_offsets_(1, 0) {
     for (int64_t tree = 0; tree < arrays.n_trees; ++tree) {
         trees_.emplace_back(arrays, tree);
         const int32_t* const feature = trees_.back().feature;
@@ -251,6 +254,29 @@ DependenceTrees::DependenceTrees(const TreeArrays& arrays)
 template <typename T>
 void DependenceTrees::count_rows(const Task<T>& task, const double* weights, double* leaf_weights,
                                  ThreadTeam& team) const {
+    if (!coded_) {
+        count_values(task, weights, leaf_weights, team);
+        return;
+    }
+    RowsView<T> rows;
+    rows.n_rows = task.n_rows;
+    rows.values = task.X;
+    const std::vector<uint16_t> codes = coded_->encode_walks(rows, team);
+    std::vector<int32_t> chosen;
+    for (const GridAxis& axis : task.axes)
+        if (axis.feature >= 0) chosen.push_back(axis.feature);
+    team.parallel_for(task.last - task.first, [&](int64_t t, int) {
+        team.interrupt().check();
+        const GridPaths paths(trees_[task.first + t], task.axes);
+        coded_->count_reached(task.first + t, codes, task.n_rows, weights, chosen,
+                              paths.is_reached.data(),
+                              leaf_weights + n_leaves(task.first, task.first + t));
+    });
+}
+
+template <typename T>
+void DependenceTrees::count_values(const Task<T>& task, const double* weights,
+                                   double* leaf_weights, ThreadTeam& team) const {
     std::vector<std::vector<int32_t>> rows(team.size());
     team.parallel_for(task.last - task.first, [&](int64_t t, int thread) {
         team.interrupt().check();
@@ -262,30 +288,58 @@ void DependenceTrees::count_rows(const Task<T>& task, const double* weights, dou
     });
 }
 
-template <typename T>
-void DependenceTrees::add_leaves(const Task<T>& task, const double* leaf_weights,
-                                 double* differences, ThreadTeam& team) const {
-    const int64_t stride = task.n_columns;
+template <typename T, typename ForParts>
+void DependenceTrees::add_parts(const Task<T>& task, int64_t n_columns, const double* leaf_weights,
+                                const double* tree_weights, double* differences, ThreadTeam& team,
+                                ForParts&& for_parts) const {
     for (int64_t t = task.first; t < task.last; ++t) {
         const GridPaths paths(trees_[t], task.axes);
         const int64_t before = n_leaves(task.first, t);
-        const double* const of_leaves = leaf_weights + before;
-        const double* const values = task.values + before * stride;
-        team.parallel_for(
-            (stride + kColumnsTogether - 1) / kColumnsTogether, [&](int64_t block, int) {
-                team.interrupt().check();
-                const int64_t begin = block * kColumnsTogether;
-                const int64_t end = std::min(stride, begin + kColumnsTogether);
-                for (int64_t leaf = 0; leaf < paths.n_leaves(); ++leaf) {
-                    if (of_leaves[leaf] == 0.0) continue;
+        auto add_block = [&](int64_t begin, int64_t end) {
+            double scaled[kColumnsTogether];
+            const double* const scales =
+                tree_weights == nullptr ? nullptr : tree_weights + t * n_columns;
+            for (int64_t leaf = 0; leaf < paths.n_leaves(); ++leaf) {
+                const double of_leaf = leaf_weights[before + leaf];
+                if (of_leaf == 0.0) continue;
+                for_parts(before + leaf, [&](double factor, const double* values) {
+                    for (int64_t c = begin; c < end; ++c)
+                        scaled[c - begin] =
+                            of_leaf * factor * values[c] * (scales == nullptr ? 1.0 : scales[c]);
                     paths.for_corners(leaf, task.axes, [&](int64_t cell, double sign) {
-                        const double weight = sign * of_leaves[leaf];
-                        for (int64_t c = begin; c < end; ++c)
-                            differences[cell * stride + c] += weight * values[leaf * stride + c];
+                        double* const own = differences + cell * n_columns;
+                        for (int64_t c = begin; c < end; ++c) own[c] += sign * scaled[c - begin];
                     });
-                }
-            });
+                });
+            }
+        };
+        team.parallel_for((n_columns + kColumnsTogether - 1) / kColumnsTogether,
+                          [&](int64_t block, int) {
+                              team.interrupt().check();
+                              const int64_t begin = block * kColumnsTogether;
+                              add_block(begin, std::min(n_columns, begin + kColumnsTogether));
+                          });
     }
+}
+
+template <typename T>
+void DependenceTrees::add_leaves(const Task<T>& task, const double* leaf_weights,
+                                 double* differences, ThreadTeam& team) const {
+    add_parts(task, task.n_columns, leaf_weights, nullptr, differences, team,
+              [&](int64_t leaf, auto&& add) { add(1.0, task.values + leaf * task.n_columns); });
+}
+
+template <typename T>
+void DependenceTrees::add_leaf_rows(const Task<T>& task, const double* leaf_weights,
+                                    const LeafAverages& leaves, const double* tree_weights,
+                                    double* differences, ThreadTeam& team) const {
+    add_parts(task, leaves.n_channels, leaf_weights, tree_weights, differences, team,
+              [&](int64_t leaf, auto&& add) {
+                  for (int64_t e = leaves.leaf_offsets[leaf]; e < leaves.leaf_offsets[leaf + 1];
+                       ++e)
+                      add(leaves.shares[e],
+                          leaves.values + int64_t{leaves.leaf_rows[e]} * leaves.n_channels);
+              });
 }
 
 template <typename T>
@@ -339,6 +393,9 @@ template void DependenceTrees::count_rows(const Task<double>&, const double*, do
                                           ThreadTeam&) const;
 template void DependenceTrees::add_leaves(const Task<double>&, const double*, double*,
                                           ThreadTeam&) const;
+template void DependenceTrees::add_leaf_rows(const Task<double>&, const double*,
+                                             const LeafAverages&, const double*, double*,
+                                             ThreadTeam&) const;
 template void DependenceTrees::add_rows(const Task<float>&, double*, ThreadTeam&) const;
 template void DependenceTrees::add_rows(const Task<double>&, double*, ThreadTeam&) const;
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -25,7 +26,7 @@ struct GridAxis {
 
 class DependenceTrees {
   public:
-    // The arrays must outlive this object, and have passed the checks of a Predictor.
+    // The arrays must outlive this object. Throws unless they form trees.
     explicit DependenceTrees(const TreeArrays& arrays);
 
     int64_t n_trees() const { return static_cast<int64_t>(trees_.size()); }
@@ -57,11 +58,30 @@ class DependenceTrees {
     void add_leaves(const Task<T>& task, const double* leaf_weights, double* differences,
                     ThreadTeam& team) const;
 
+    // The same for all trees, and leaves that hold rows, whose means are not made first. Each tree
+    // counts by its row of tree_weights (n_trees, n_channels), or null: 1.
+    template <typename T>
+    void add_leaf_rows(const Task<T>& task, const double* leaf_weights, const LeafAverages& leaves,
+                       const double* tree_weights, double* differences, ThreadTeam& team) const;
+
     // differences (n_rows, n_0 * n_1, n_columns): every row's own.
     template <typename T>
     void add_rows(const Task<T>& task, double* differences, ThreadTeam& team) const;
 
   private:
+    // The same on values, for trees that have no codes.
+    template <typename T>
+    void count_values(const Task<T>& task, const double* weights, double* leaf_weights,
+                      ThreadTeam& team) const;
+
+    // for_parts(leaf among all of the task, add(factor, values)) gives what a leaf is made of.
+    template <typename T, typename ForParts>
+    void add_parts(const Task<T>& task, int64_t n_columns, const double* leaf_weights,
+                   const double* tree_weights, double* differences, ThreadTeam& team,
+                   ForParts&& for_parts) const;
+
+    Predictor predictor_;
+    std::unique_ptr<CodedTrees> coded_;  // null: too many thresholds
     int32_t n_features_;
     std::vector<SplitTree> trees_;
     std::vector<int64_t> leaf_offsets_;  // (n_trees + 1,)

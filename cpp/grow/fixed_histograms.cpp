@@ -14,6 +14,12 @@ constexpr int64_t kLeastPartRows = 16384;
 // fall into one set of the first-level cache.
 constexpr int64_t kPadding = 64 / sizeof(int32_t);
 
+// a + sign * b. Sums fit; between features lies padding that nobody has set, where this may wrap.
+inline int32_t wrapped(int32_t a, int32_t b, int sign) {
+    const auto from = static_cast<uint32_t>(a), part = static_cast<uint32_t>(b);
+    return static_cast<int32_t>(sign > 0 ? from + part : from - part);
+}
+
 int32_t channels_of(const FixedLayout& layout) {
     return layout.blocks.back().first_channel + layout.blocks.back().n_channels;
 }
@@ -167,7 +173,7 @@ std::vector<FixedHistograms::Job> FixedHistograms::divided(const std::vector<Job
 void FixedHistograms::add(const FixedSums& part, FixedSums& whole) const {
     const int32_t* const __restrict from = part.data();
     int32_t* const __restrict to = whole.data();
-    for (int64_t i = 0; i < shape.size(); ++i) to[i] += from[i];
+    for (int64_t i = 0; i < shape.size(); ++i) to[i] = wrapped(to[i], from[i], 1);
 }
 
 void FixedHistograms::reduce(const std::vector<Job>& jobs) {
@@ -204,7 +210,7 @@ void FixedHistograms::reduce(const std::vector<Job>& jobs) {
 void FixedHistograms::subtract(const FixedSums& part, FixedSums& parent) const {
     const int32_t* const __restrict from = part.data();
     int32_t* const __restrict to = parent.data();
-    for (int64_t i = 0; i < shape.size(); ++i) to[i] -= from[i];
+    for (int64_t i = 0; i < shape.size(); ++i) to[i] = wrapped(to[i], from[i], -1);
 }
 
 std::vector<int32_t> FixedHistograms::totals_of(const FixedSums& sums) const {

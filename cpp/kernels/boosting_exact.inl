@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/boosting.inl"
+#include "kernels/doubles.inl"
 
 namespace polyleaf::POLYLEAF_ISA {
 
@@ -20,15 +21,75 @@ void for_each_leaf_row(const LeafTask& task, AddRow&& add_row) {
     }
 }
 
+// Sums of few columns stay in registers, two rows apart so that they need not wait for each other.
+template <int D, bool HasWeight>
+void sum_few_exactly(const LeafTask& task) {
+    double sums[2][D] = {}, magic[D];
+    for (int k = 0; k < D; ++k) magic[k] = task.magic[k];
+    auto add = [&](int64_t i, double* sum) {
+        prefetch_row(task, task.gradient, i);
+        const int64_t row = task.rows[i];
+        const float* const g = task.gradient + row * D;
+        for (int k = 0; k < D; ++k) {
+            double value = g[k];
+            if (HasWeight) value *= task.by_entry ? task.by_entry[row * D + k] : task.by_row[row];
+            sum[k] += rounded(value, magic[k]);
+        }
+    };
+    int64_t i = 0;
+    for (; i + 2 <= task.n_rows; i += 2) {
+        add(i, sums[0]);
+        add(i + 1, sums[1]);
+    }
+    if (i < task.n_rows) add(i, sums[0]);
+    for (int k = 0; k < D; ++k) task.sums[k] += sums[0][k] + sums[1][k];
+}
+
+// M vectors of columns from `first` on.
+template <int M>
+void sum_vectors_exactly(const LeafTask& task, int64_t first) {
+    constexpr int kHalf = kWidth / 2;
+    using Pair = NativePair<kHalf>;
+    typename Pair::doubles sums[M] = {}, magic[M];
+    std::memcpy(magic, task.magic + first, sizeof(magic));
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        if (i + kRowsAhead < task.n_rows)
+            __builtin_prefetch(task.gradient + task.rows[i + kRowsAhead] * task.n_outputs + first);
+        const int64_t row = task.rows[i], at = row * task.n_outputs + first;
+        typename Pair::floats g[M], w[M];
+        std::memcpy(g, task.gradient + at, sizeof(g));
+        if (task.by_entry) std::memcpy(w, task.by_entry + at, sizeof(w));
+        const double of_row = task.by_row ? task.by_row[row] : 1.0;
+        for (int v = 0; v < M; ++v) {
+            typename Pair::doubles value = Pair::widen(g[v]) * of_row;
+            if (task.by_entry) value *= Pair::widen(w[v]);
+            sums[v] += (value + magic[v]) - magic[v];
+        }
+    }
+    for (int v = 0; v < M; ++v)
+        for (int k = 0; k < kHalf; ++k) task.sums[first + v * kHalf + k] += sums[v][k];
+}
+
 inline void sum_leaf_exactly(const LeafTask& task) {
+    constexpr int kHalf = kWidth / 2, kMany = 8;
     const int64_t d = task.n_outputs;
-    double* const __restrict sum = task.sums;
-    const double* const __restrict magic = task.magic;
-    for_each_leaf_row(task, [&](const float* __restrict g, const float* __restrict w, float row) {
-        if (w)
-            for (int64_t k = 0; k < d; ++k) sum[k] += rounded(double{w[k]} * g[k], magic[k]);
-        else
-            for (int64_t k = 0; k < d; ++k) sum[k] += rounded(double{row} * g[k], magic[k]);
+    const bool has_weight = task.by_row || task.by_entry;
+    auto few = [&](auto n) {
+        return has_weight ? sum_few_exactly<n.value, true>(task)
+                          : sum_few_exactly<n.value, false>(task);
+    };
+    if (d == 1) return few(Constant<1>{});
+    if (d == 2) return few(Constant<2>{});
+    if (d == 3) return few(Constant<3>{});
+    if (d == 4) return few(Constant<4>{});
+    int64_t k = 0;
+    for (; k + kMany * kHalf <= d; k += kMany * kHalf) sum_vectors_exactly<kMany>(task, k);
+    for (; k + 2 * kHalf <= d; k += 2 * kHalf) sum_vectors_exactly<2>(task, k);
+    for (; k + kHalf <= d; k += kHalf) sum_vectors_exactly<1>(task, k);
+    if (k == d) return;
+    for_each_leaf_row(task, [&](const float* g, const float* w, float row) {
+        for (int64_t j = k; j < d; ++j)
+            task.sums[j] += rounded(double{w ? w[j] : row} * g[j], task.magic[j]);
     });
 }
 

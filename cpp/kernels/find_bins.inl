@@ -1,4 +1,4 @@
-// Binary search for several values at once.
+// The bins of values: binary search for several at once, or two comparisons with sixteen.
 #pragma once
 
 #if defined(__AVX512F__)
@@ -45,6 +45,51 @@ inline void find_bins(const FindBinsTask& task) {
             at[k] += high[at[k] + half - 1] < value[k] ? half : 0;
     }
     for (int k = 0; k < kFindTogether; ++k) task.bins[k] = at[k];
+}
+
+#if !defined(__AVX512F__)
+// Values that are looked for at once, so that none waits for the steps of another.
+constexpr int kEncodeTogether = 16;
+
+inline void encode_some(const EncodeFloatsTask& task, int64_t first, int n) {
+    const float* const limits = task.limits;
+    float values[kEncodeTogether];
+    int32_t bins[kEncodeTogether] = {};
+    for (int k = 0; k < kEncodeTogether; ++k)
+        values[k] = task.values[(first + (k < n ? k : 0)) * task.value_stride];
+    for (int32_t length = task.n_bins; length > 1; length -= length / 2) {
+        const int32_t half = length / 2;
+        for (int k = 0; k < kEncodeTogether; ++k)
+            bins[k] += limits[bins[k] + half - 1] < values[k] ? half : 0;
+    }
+    for (int k = 0; k < n; ++k)
+        task.codes[(first + k) * task.code_stride] =
+            values[k] == values[k] ? static_cast<uint8_t>(bins[k]) : task.missing;
+}
+
+#endif
+
+inline void encode_floats(const EncodeFloatsTask& task) {
+#if defined(__AVX512F__)
+    const __m512 pivots = _mm512_loadu_ps(task.pivots);
+    const int32_t last = task.n_bins - 1;
+    for (int64_t i = 0; i < task.n_rows; ++i) {
+        const float number = task.values[i * task.value_stride];
+        const __m512 value = _mm512_set1_ps(number);
+        // At most 15: the last limit is infinite.
+        const int group = __builtin_popcount(_mm512_cmp_ps_mask(pivots, value, _CMP_LT_OQ));
+        const __m512 limits = _mm512_loadu_ps(task.limits + 16 * group);
+        const int32_t bin =
+            16 * group + __builtin_popcount(_mm512_cmp_ps_mask(limits, value, _CMP_LT_OQ));
+        task.codes[i * task.code_stride] =
+            number == number ? static_cast<uint8_t>(bin < last ? bin : last) : task.missing;
+    }
+#else
+    for (int64_t i = 0; i < task.n_rows; i += kEncodeTogether)
+        encode_some(task, i,
+                    static_cast<int>(task.n_rows - i < kEncodeTogether ? task.n_rows - i
+                                                                       : kEncodeTogether));
+#endif
 }
 
 }  // namespace polyleaf::POLYLEAF_ISA

@@ -125,11 +125,55 @@ void complete_fixed_lists(const FixedListTask& task, const int32_t* total) {
     }
 }
 
+// Entries of some rows behind each other. A loop over the entries of a row ends at another place
+// each time, which no processor foresees; here all rows but those of many entries take one step.
+template <int L, bool Counts>
+class EntryBuffer {
+  public:
+    explicit EntryBuffer(const FixedListTask& task) : task_(task) {}
+
+    void add(int64_t row) {
+        const uint32_t* const entries = task_.entries + task_.starts[row];
+        const int64_t n = task_.starts[row + 1] - task_.starts[row];
+        if (n > kMostEntries) return sum_at_once(entries, n, row);
+        if (n_ + n > kRoom) flush();
+        for (int64_t e = 0; e == 0 || e < n; e += kStep) {
+            std::memcpy(entries_ + n_ + e, entries + e, kStep * sizeof(uint32_t));
+            for (int k = 0; k < kStep; ++k) rows_[n_ + e + k] = static_cast<int32_t>(row);
+        }
+        n_ += n;
+    }
+    void flush() {
+        const FixedListTask task = task_;  // stores to sums cannot change it
+        for (int64_t i = 0; i < n_; ++i) add_entry(task, entries_[i], rows_[i]);
+        n_ = 0;
+    }
+
+  private:
+    static constexpr int64_t kStep = 8, kMostEntries = 256, kRoom = 2048;
+
+    void sum_at_once(const uint32_t* entries, int64_t n, int64_t row) {
+        for (int64_t e = 0; e < n; ++e) add_entry(task_, entries[e], row);
+    }
+    static inline void add_entry(const FixedListTask& task, uint32_t entry, int64_t row) {
+        const uint32_t slot = entry >> 8;
+        const int32_t code = entry & 255;
+        const Record<L> record(task.values + row * L);
+        record.add_to(task.sums + task.offsets[slot] + code * L);
+        if (Counts) ++task.counts[task.count_offsets[slot] + code];
+    }
+
+    const FixedListTask task_;
+    int64_t n_ = 0;
+    uint32_t entries_[kRoom + kStep];
+    int32_t rows_[kRoom + kStep];
+};
+
 template <int L, bool IsListed, bool Counts>
 void build_fixed_lists_rows(const FixedListTask& task) {
     const int64_t* const starts = task.starts;
-    const uint32_t* const entries = task.entries;
     alignas(64) int32_t total[L] = {};
+    EntryBuffer<L, Counts> buffer(task);
     for (int64_t i = 0; i < task.n_rows; ++i) {
         const int64_t row = IsListed ? int64_t{task.rows[i]} : task.first + i;
         if (IsListed && i + 2 * kFixedRowsAhead < task.n_rows) {
@@ -137,17 +181,12 @@ void build_fixed_lists_rows(const FixedListTask& task) {
             __builtin_prefetch(starts + ahead);
             __builtin_prefetch(task.values + ahead * L);
             if (L > 16) __builtin_prefetch(task.values + ahead * L + L - 1);
-            __builtin_prefetch(entries + starts[task.rows[i + kFixedRowsAhead]]);
+            __builtin_prefetch(task.entries + starts[task.rows[i + kFixedRowsAhead]]);
         }
-        const Record<L> record(task.values + row * L);
-        record.add_to(total);
-        for (int64_t e = starts[row]; e < starts[row + 1]; ++e) {
-            const uint32_t slot = entries[e] >> 8;
-            const int32_t code = entries[e] & 255;
-            record.add_to(task.sums + task.offsets[slot] + code * L);
-            if (Counts) ++task.counts[task.count_offsets[slot] + code];
-        }
+        Record<L>(task.values + row * L).add_to(total);
+        buffer.add(row);
     }
+    buffer.flush();
     complete_fixed_lists<L, Counts>(task, total);
 }
 
@@ -258,46 +297,6 @@ inline void scan_fixed_weighted(const FixedWeightedScanTask& task) {
             score += right > least ? b * b / (right + lambda) : 0.0;
         }
         task.scores[bin] += score;
-    }
-}
-
-// A few rows are one long row, so that vectors are full however few columns there are.
-constexpr int64_t kLongRow = 64;
-
-inline void measure_sizes(const SizesTask& task) {
-    const int64_t q = task.n_columns;
-    const int64_t n_together = q >= kLongRow ? 1 : kLongRow / q, width = q * n_together;
-    const int64_t n_long = task.n_rows / n_together;
-    float largest[2 * kLongRow] = {};
-    double sums[2 * kLongRow] = {}, magic[2 * kLongRow] = {};
-    // Longer rows fill vectors by themselves.
-    const bool is_folded = width < 2 * kLongRow;
-    for (int64_t k = 0; is_folded && task.sums && k < width; ++k) magic[k] = task.magic[k % q];
-    auto add = [&](const float* __restrict values, int64_t n, float* __restrict most,
-                   const double* __restrict of_magic, double* __restrict total) {
-        if (task.largest)
-            for (int64_t k = 0; k < n; ++k) {
-                const float size = values[k] < 0.0f ? -values[k] : values[k];
-                most[k] = size > most[k] ? size : most[k];
-            }
-        if (task.sums)
-            for (int64_t k = 0; k < n; ++k) {
-                const double size = values[k] < 0.0f ? -values[k] : values[k];
-                total[k] += (size + of_magic[k]) - of_magic[k];
-            }
-    };
-    if (!is_folded) {
-        for (int64_t row = 0; row < task.n_rows; ++row)
-            add(task.values + row * q, q, task.largest, task.magic, task.sums);
-        return;
-    }
-    for (int64_t row = 0; row < n_long; ++row)
-        add(task.values + row * width, width, largest, magic, sums);
-    for (int64_t row = n_long * n_together; row < task.n_rows; ++row)
-        add(task.values + row * q, q, largest, magic, sums);
-    for (int64_t k = 0; k < width; ++k) {
-        if (task.largest && largest[k] > task.largest[k % q]) task.largest[k % q] = largest[k];
-        if (task.sums) task.sums[k % q] += sums[k];
     }
 }
 

@@ -34,7 +34,7 @@ struct FixedBuildTask {
 // usual code in all others, whose sums are what the others leave of the sum of all rows.
 struct FixedListTask {
     const int64_t* starts = nullptr;    // IN entries of row r: from starts[r] to starts[r + 1]
-    const uint32_t* entries = nullptr;  // IN
+    const uint32_t* entries = nullptr;  // IN readable for 8 entries beyond the last
     const int32_t* rows = nullptr;      // IN (n_rows,); null: the rows from `first` on
     int64_t first = 0, n_rows = 0;
     const int16_t* values = nullptr;  // IN [row][lanes]

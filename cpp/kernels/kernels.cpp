@@ -15,6 +15,7 @@
 #include "kernels/parting.inl"
 #include "kernels/rows.inl"
 #include "kernels/sides.inl"
+#include "kernels/sizes.inl"
 #include "kernels/walk.inl"
 
 #define POLYLEAF_STRING_(x) #x
@@ -54,6 +55,7 @@ constexpr Kernels table() {
     kernels.part_items = part_items;
     kernels.part_centred = part_centred<N>;
     kernels.find_bins = find_bins;
+    kernels.encode_floats = encode_floats;
     kernels.build_histogram = build_histogram<N>;
     kernels.scan_histogram = scan_histogram<N>;
     kernels.scan_weighted = scan_weighted<N>;

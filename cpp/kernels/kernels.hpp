@@ -168,6 +168,7 @@ struct Kernels {
     void (*part_items)(const PartItemsTask&);
     void (*part_centred)(PartCentredTask&);
     void (*find_bins)(const FindBinsTask&);
+    void (*encode_floats)(const EncodeFloatsTask&);
     void (*build_histogram)(const HistogramTask&);
     void (*scan_histogram)(const ScanTask&);
     void (*scan_weighted)(const WeightedScanTask&);

@@ -74,28 +74,47 @@ void add_numbers(const AddNumbersTask& task) {
 
 #endif
 
-template <int N>
-inline int64_t add_share(double share, const double* values, const double* weights, int64_t width,
-                         int64_t k, double* sums) {
+// kVectors vectors of N channels from channel k on, as often as they fit: the sums of a row stay
+// in registers over all trees.
+template <int kVectors, int N>
+inline int64_t add_shares_of(const AddSharesTask& task, int64_t row, int64_t k) {
     typedef double Lanes __attribute__((vector_size(N * sizeof(double)), aligned(8)));
-    for (; k + N <= width; k += N) {
-        Lanes part = share * *reinterpret_cast<const Lanes*>(values + k);
-        if (weights) part = *reinterpret_cast<const Lanes*>(weights + k) * part;
-        *reinterpret_cast<Lanes*>(sums + k) += part;
+    const int64_t width = task.n_channels;
+    const int32_t* const leaves = task.leaves + row * task.row_stride;
+    for (; k + kVectors * N <= width; k += kVectors * N) {
+        double* const out = task.sums + row * width + k;
+        Lanes sums[kVectors];
+        for (int v = 0; v < kVectors; ++v) sums[v] = *reinterpret_cast<const Lanes*>(out + v * N);
+        for (int64_t tree = 0; tree < task.n_trees; ++tree) {
+            const int32_t leaf = leaves[tree * task.tree_stride];
+            const double* const weights =
+                task.weights == nullptr ? nullptr : task.weights + tree * width + k;
+            auto add = [&](int32_t number, auto&& times_share) {
+                const double* const values = task.values + int64_t{number} * width + k;
+                for (int v = 0; v < kVectors; ++v) {
+                    Lanes part = times_share(*reinterpret_cast<const Lanes*>(values + v * N));
+                    if (weights) part = *reinterpret_cast<const Lanes*>(weights + v * N) * part;
+                    sums[v] += part;
+                }
+            };
+            if (task.only_rows != nullptr && task.only_rows[leaf] >= 0) {
+                add(task.only_rows[leaf], [](Lanes own) { return own; });
+                continue;
+            }
+            for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i)
+                add(task.leaf_rows[i], [&](Lanes own) { return task.shares[i] * own; });
+        }
+        for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Lanes*>(out + v * N) = sums[v];
     }
     return k;
 }
 
 void add_shares(const AddSharesTask& task) {
-    const int64_t width = task.n_channels;
     for (int64_t row = 0; row < task.n_rows; ++row) {
-        const int32_t leaf = task.leaves[row * task.leaf_stride];
-        double* const sums = task.sums + row * width;
-        for (int64_t i = task.leaf_offsets[leaf]; i < task.leaf_offsets[leaf + 1]; ++i) {
-            const double* const values = task.values + int64_t{task.leaf_rows[i]} * width;
-            int64_t k = add_share<8>(task.shares[i], values, task.weights, width, 0, sums);
-            k = add_share<2>(task.shares[i], values, task.weights, width, k, sums);
-            add_share<1>(task.shares[i], values, task.weights, width, k, sums);
-        }
+        int64_t k = add_shares_of<4, 8>(task, row, 0);
+        k = add_shares_of<2, 8>(task, row, k);
+        k = add_shares_of<1, 8>(task, row, k);
+        k = add_shares_of<1, 2>(task, row, k);
+        add_shares_of<1, 1>(task, row, k);
     }
 }

@@ -40,16 +40,16 @@ void find_codes_in(const FindCodesTask& task) {
 }
 
 void find_codes(const FindCodesTask& task) {
-    switch (task.n_levels) {
-        case 1:
-            return find_codes_in<1>(task);
-        case 2:
-            return find_codes_in<2>(task);
-        case 3:
-            return find_codes_in<3>(task);
-        default:
-            return find_codes_in<4>(task);
-    }
+    if (task.n_levels == 1) return find_codes_in<1>(task);
+    if (task.n_levels == 2) return find_codes_in<2>(task);
+    // Level by level over all values: those of one wait for each other and for far memory, those
+    // of another do not.
+    int32_t at[kCodedRows] = {};
+    for (int l = 0; l < task.n_levels; ++l)
+        for (int r = 0; r < kCodedRows; ++r)
+            at[r] = kCutsPerNode * at[r] +
+                    count_below(task.levels[l] + kCutsPerNode * at[r], task.values[r]);
+    std::memcpy(task.codes, at, sizeof at);
 }
 
 }  // namespace

@@ -60,18 +60,22 @@ struct AddNumbersTask {
     float* raw = nullptr;                   // IN OUT (kCodedRows,)
 };
 
-// sums[row] += share * values of every entry of the leaf that one tree has for the row, times a
-// weight per channel if there are some. Products are rounded before they are added.
+// sums[row] += share * values of every entry of the row's leaf in the first tree, times a weight
+// per channel if there are some, then in the second, and so on. Products are rounded before they
+// are added.
 struct AddSharesTask {
-    int64_t n_rows = 0, n_channels = 0;
-    const int32_t* leaves = nullptr;  // IN every `leaf_stride`-th is the leaf of a row
-    int64_t leaf_stride = 1;
+    int64_t n_rows = 0, n_trees = 0, n_channels = 0;
+    const int32_t* leaves =
+        nullptr;  // IN leaf of row r in tree t: r * row_stride + t * tree_stride
+    int64_t row_stride = 1, tree_stride = 1;
     const int64_t* leaf_offsets = nullptr;  // IN (n_leaves + 1,)
     const int32_t* leaf_rows = nullptr;     // IN (n_entries,) rows of values
     const double* shares = nullptr;         // IN (n_entries,)
-    const double* values = nullptr;         // IN (n_values, n_channels)
-    const double* weights = nullptr;        // IN (n_channels,) or null
-    double* sums = nullptr;                 // IN OUT (n_rows, n_channels)
+    // IN (n_leaves,) the row of a leaf's one entry if its share is 1, else -1; or null
+    const int32_t* only_rows = nullptr;
+    const double* values = nullptr;   // IN (n_values, n_channels)
+    const double* weights = nullptr;  // IN (n_trees, n_channels) or null
+    double* sums = nullptr;           // IN OUT (n_rows, n_channels)
 };
 
 struct PredictKernels {

@@ -133,4 +133,18 @@ struct FindBinsTask {
     int32_t* bins = nullptr;  // OUT (kFindTogether,)
 };
 
+// The same for a column of floats, into codes of bytes: limits are the largest floats that are not
+// above the largest value of each bin.
+constexpr int kPaddedBins = 256;
+struct EncodeFloatsTask {
+    const float* values = nullptr;  // IN a value every `value_stride`; NaN is missing
+    int64_t n_rows = 0, value_stride = 0;
+    const float* limits = nullptr;  // IN (kPaddedBins,) ascending, padded with infinity
+    const float* pivots = nullptr;  // IN (16,) every 16th of them
+    int32_t n_bins = 0;             // from 1 to 255
+    uint8_t missing = 0;
+    uint8_t* codes = nullptr;  // OUT a code every `code_stride`
+    int64_t code_stride = 0;
+};
+
 }  // namespace polyleaf

@@ -9,6 +9,10 @@ namespace polyleaf {
 
 namespace {
 
+// Rows whose values stay in the cache while one feature after the other is coded.
+constexpr int64_t kBytesOfValues = 1 << 18;
+constexpr int64_t kMostGroupsTogether = 8;
+
 // The search tree of FindCodesTask over ascending cuts, from the root on.
 std::vector<std::vector<double>> make_levels(const std::vector<double>& cuts) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -93,20 +97,29 @@ int32_t CodePlanes<Code>::code_of(const Feature& feature, double value) const {
                                 feature.cuts.begin());
 }
 
+template <typename Code>
+void CodePlanes<Code>::mark_planes(int32_t feature, std::vector<uint8_t>& is_own) const {
+    if (slot_[feature] < 0) return;
+    const Feature& noted = features_[slot_[feature]];
+    for (int64_t first : {noted.low, noted.high})
+        if (first >= 0) std::fill_n(is_own.begin() + first, noted.n_parts, uint8_t{1});
+}
+
 // One value to all planes of its feature; `code` counts the cuts below it.
 template <typename Code>
 void CodePlanes<Code>::write(const Feature& feature, int64_t row, double value, int32_t code,
                              Code* codes) const {
+    Code* const of_row = codes + row * row_stride();
     if (feature.n_categories > 0) {
-        codes[feature.high * kCodedRows + row] = static_cast<Code>(code);
+        of_row[feature.high * plane_stride()] = static_cast<Code>(code);
         return;
     }
     const bool is_missing = value != value;
     for (int32_t part = 0; part < feature.n_parts; ++part) {
         const Code own = static_cast<Code>(std::clamp(code - part * kMostCuts, 0, kMostCuts));
-        if (feature.has_low) codes[(feature.low + part) * kCodedRows + row] = own;
+        if (feature.has_low) of_row[(feature.low + part) * plane_stride()] = own;
         if (feature.has_high)
-            codes[(feature.high + part) * kCodedRows + row] =
+            of_row[(feature.high + part) * plane_stride()] =
                 is_missing ? static_cast<Code>(kMissing) : own;
     }
 }
@@ -114,13 +127,14 @@ void CodePlanes<Code>::write(const Feature& feature, int64_t row, double value, 
 template <typename Code>
 void CodePlanes<Code>::encode_column(const Feature& feature, const double* values,
                                      Code* codes) const {
-    int32_t found[kCodedRows];
+    const int64_t step = row_stride();
     if (feature.n_categories > 0) {
-        Code* const plane = codes + feature.high * kCodedRows;
+        Code* const plane = codes + feature.high * plane_stride();
         for (int r = 0; r < kCodedRows; ++r)
-            plane[r] = static_cast<Code>(code_of(feature, values[r]));
+            plane[r * step] = static_cast<Code>(code_of(feature, values[r]));
         return;
     }
+    int32_t found[kCodedRows];
     FindCodesTask task;
     task.values = values;
     task.n_levels = static_cast<int>(feature.levels.size());
@@ -132,40 +146,52 @@ void CodePlanes<Code>::encode_column(const Feature& feature, const double* value
         Code own[kCodedRows];
         for (int r = 0; r < kCodedRows; ++r)
             own[r] = static_cast<Code>(std::min(std::max(found[r] - first, 0), kMostCuts));
-        if (feature.has_low)
-            std::copy_n(own, kCodedRows, codes + (feature.low + part) * kCodedRows);
+        if (feature.has_low) {
+            Code* const low = codes + (feature.low + part) * plane_stride();
+            for (int r = 0; r < kCodedRows; ++r) low[r * step] = own[r];
+        }
         if (!feature.has_high) continue;
-        Code* const high = codes + (feature.high + part) * kCodedRows;
+        Code* const high = codes + (feature.high + part) * plane_stride();
         for (int r = 0; r < kCodedRows; ++r)
-            high[r] = values[r] != values[r] ? static_cast<Code>(kMissing) : own[r];
+            high[r * step] = values[r] != values[r] ? static_cast<Code>(kMissing) : own[r];
     }
 }
 
+// Feature by feature over some groups: the cuts of a feature stay in the cache.
 template <typename Code>
 template <typename T>
-void CodePlanes<Code>::encode_dense(const T* values, int64_t n, Code* codes) const {
+void CodePlanes<Code>::encode_dense(const T* values, int64_t n, int64_t group_stride,
+                                    Code* codes) const {
     const int64_t n_columns = static_cast<int64_t>(slot_.size());
+    const int64_t n_fitting =
+        kBytesOfValues / (kCodedRows * static_cast<int64_t>(sizeof(T)) * n_columns + 1);
+    const int64_t n_together = kCodedRows * std::clamp<int64_t>(n_fitting, 1, kMostGroupsTogether);
     double column[kCodedRows] = {};
-    for (const Feature& feature : features_) {
-        for (int64_t r = 0; r < n; ++r) column[r] = values[r * n_columns + feature.number];
-        encode_column(feature, column, codes);
+    for (int64_t begin = 0; begin < n; begin += n_together) {
+        const int64_t end = std::min(n, begin + n_together);
+        for (const Feature& feature : features_) {
+            for (int64_t first = begin; first < end; first += kCodedRows) {
+                const int64_t n_own = std::min<int64_t>(kCodedRows, end - first);
+                const T* const own = values + first * n_columns + feature.number;
+                for (int64_t r = 0; r < n_own; ++r) column[r] = own[r * n_columns];
+                encode_column(feature, column, codes + first / kCodedRows * group_stride);
+            }
+        }
     }
 }
 
-// All rows have 0 everywhere but for their entries.
+// All rows of a group have 0 everywhere but for their entries.
 template <typename Code>
 template <typename T>
 void CodePlanes<Code>::encode_sparse(const RowsView<T>& rows, int64_t begin, int64_t n,
                                      Code* codes) const {
-    for (const Feature& feature : features_) {
-        write(feature, 0, 0.0, feature.zero, codes);
-        for (int64_t first : {feature.low, feature.high}) {
-            if (first < 0) continue;
-            const int32_t n_parts = feature.n_categories > 0 ? 1 : feature.n_parts;
-            for (Code* plane = codes + first * kCodedRows;
-                 plane < codes + (first + n_parts) * kCodedRows; plane += kCodedRows)
-                std::fill_n(plane + 1, kCodedRows - 1, plane[0]);
-        }
+    for (const Feature& feature : features_) write(feature, 0, 0.0, feature.zero, codes);
+    if constexpr (kByRows) {
+        for (int64_t r = 1; r < kCodedRows; ++r)
+            std::copy_n(codes, n_planes_, codes + r * n_planes_);
+    } else {
+        for (int64_t plane = 0; plane < n_planes_; ++plane)
+            std::fill_n(codes + plane * kCodedRows + 1, kCodedRows - 1, codes[plane * kCodedRows]);
     }
     for (int64_t r = 0; r < n; ++r) {
         for (int64_t e = rows.indptr[begin + r]; e < rows.indptr[begin + r + 1]; ++e) {
@@ -181,22 +207,26 @@ void CodePlanes<Code>::encode_sparse(const RowsView<T>& rows, int64_t begin, int
 template <typename Code>
 template <typename T>
 void CodePlanes<Code>::encode(const RowsView<T>& rows, int64_t begin, int64_t n,
-                              Code* codes) const {
-    if (rows.indptr)
-        encode_sparse(rows, begin, n, codes);
-    else
-        encode_dense(rows.values + begin * static_cast<int64_t>(slot_.size()), n, codes);
+                              int64_t group_stride, Code* codes) const {
+    if (rows.indptr == nullptr) {
+        const T* const values = rows.values + begin * static_cast<int64_t>(slot_.size());
+        encode_dense(values, n, group_stride, codes);
+        return;
+    }
+    for (int64_t first = 0; first < n; first += kCodedRows)
+        encode_sparse(rows, begin + first, std::min<int64_t>(kCodedRows, n - first),
+                      codes + first / kCodedRows * group_stride);
 }
 
 template class CodePlanes<uint8_t>;
 template class CodePlanes<uint16_t>;
-template void CodePlanes<uint8_t>::encode(const RowsView<float>&, int64_t, int64_t,
+template void CodePlanes<uint8_t>::encode(const RowsView<float>&, int64_t, int64_t, int64_t,
                                           uint8_t*) const;
-template void CodePlanes<uint8_t>::encode(const RowsView<double>&, int64_t, int64_t,
+template void CodePlanes<uint8_t>::encode(const RowsView<double>&, int64_t, int64_t, int64_t,
                                           uint8_t*) const;
-template void CodePlanes<uint16_t>::encode(const RowsView<float>&, int64_t, int64_t,
+template void CodePlanes<uint16_t>::encode(const RowsView<float>&, int64_t, int64_t, int64_t,
                                            uint16_t*) const;
-template void CodePlanes<uint16_t>::encode(const RowsView<double>&, int64_t, int64_t,
+template void CodePlanes<uint16_t>::encode(const RowsView<double>&, int64_t, int64_t, int64_t,
                                            uint16_t*) const;
 
 }  // namespace polyleaf

@@ -38,10 +38,15 @@ class CodePlanes {
     int64_t category_plane(int32_t feature) const { return features_[slot_[feature]].high; }
 
     int64_t n_planes() const { return n_planes_; }
+    // is_own[plane] = 1 for all planes of a feature.
+    void mark_planes(int32_t feature, std::vector<uint8_t>& is_own) const;
 
-    // codes: OUT [plane][kCodedRows] of rows `begin` up to `begin + n`, n at most kCodedRows.
+    // codes: OUT, of rows `begin` up to `begin + n`: a group of kCodedRows of them after the
+    // other, from one to the next it is `group_stride`. In a group bytes lie [plane][kCodedRows],
+    // for blends; 16 bits lie [kCodedRows][plane], for rows that walk alone.
     template <typename T>
-    void encode(const RowsView<T>& rows, int64_t begin, int64_t n, Code* codes) const;
+    void encode(const RowsView<T>& rows, int64_t begin, int64_t n, int64_t group_stride,
+                Code* codes) const;
 
   private:
     struct Feature {
@@ -54,12 +59,16 @@ class CodePlanes {
         int32_t zero = 0;                         // code of 0.0
     };
 
+    static constexpr bool kByRows = sizeof(Code) > 1;
+    int64_t plane_stride() const { return kByRows ? 1 : kCodedRows; }
+    int64_t row_stride() const { return kByRows ? n_planes_ : 1; }
+
     Feature& feature_of(int32_t number);
     void encode_column(const Feature& feature, const double* values, Code* codes) const;
     int32_t code_of(const Feature& feature, double value) const;
     void write(const Feature& feature, int64_t row, double value, int32_t code, Code* codes) const;
     template <typename T>
-    void encode_dense(const T* values, int64_t n, Code* codes) const;
+    void encode_dense(const T* values, int64_t n, int64_t group_stride, Code* codes) const;
     template <typename T>
     void encode_sparse(const RowsView<T>& rows, int64_t begin, int64_t n, Code* codes) const;
 

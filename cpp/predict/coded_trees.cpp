@@ -1,6 +1,7 @@
 #include "predict/coded_trees.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace polyleaf {
 
@@ -8,8 +9,9 @@ namespace {
 
 // Above a deep tree's walks: blends cost twice as much per level, walks the same.
 constexpr int kLevelsAboveWalks = 7;
-// Steps of a row between two looks at whether it has arrived.
-constexpr int kStepsTogether = 4;
+// Groups whose rows walk together: the last rows of few have nothing to wait beside.
+constexpr int64_t kWalkedGroups = 2;
+static_assert(kWalkedGroups * kCodedRows <= 256, "rows are numbered by bytes");
 constexpr int64_t kTreesTogether = 8;
 constexpr int64_t kMostGroups = 8, kMostDeepGroups = 32;  // of 64 rows in a block
 constexpr int64_t kBytesPerBlock = 1 << 19;               // of codes
@@ -49,34 +51,44 @@ bool CodedTrees::fits_bytes(const TreeNode& node) const {
     return !node.is_categorical() || trees_.n_categories[node.feature_number()] <= 255;
 }
 
-std::unique_ptr<CodedTrees> CodedTrees::make(const TreeNodes& trees) {
+std::unique_ptr<CodedTrees> CodedTrees::make(const TreeNodes& trees) { return make(trees, false); }
+
+std::unique_ptr<CodedTrees> CodedTrees::make_walks(const TreeNodes& trees) {
+    return make(trees, true);
+}
+
+std::unique_ptr<CodedTrees> CodedTrees::make(const TreeNodes& trees, bool only_walks) {
     std::unique_ptr<CodedTrees> coded(new CodedTrees(trees));
-    std::vector<std::vector<int32_t>> depths(trees.n_trees());
-    for (int64_t tree = 0; tree < trees.n_trees(); ++tree) {
-        if (!coded->plan_tree(tree, depths[tree])) return nullptr;
-    }
+    coded->only_walks_ = only_walks;
+    if (static_cast<int64_t>(trees.nodes.size()) > INT32_MAX) return nullptr;
+    for (int64_t tree = 0; tree < trees.n_trees(); ++tree) coded->plan_tree(tree);
     if (!coded->bytes_.finish() || !coded->words_.finish()) return nullptr;
     if (coded->bytes_.n_planes() + coded->most_members_ > kMostPlanes ||
         coded->words_.n_planes() > kMostPlanes)
         return nullptr;
-    if (coded->has_deep_) coded->walk_nodes_.resize(trees.nodes.size());
-    if (coded->has_deep_) coded->leaf_numbers_.resize(trees.nodes.size());
-    for (int64_t tree = 0; tree < trees.n_trees(); ++tree)
-        coded->place_tree(coded->tree_[tree], depths[tree]);
+    for (Tree& tree : coded->tree_) coded->place_tree(tree);
     return coded;
 }
 
 // Decides how rows go down a tree, and notes what is compared with codes of which kind.
-bool CodedTrees::plan_tree(int64_t number, std::vector<int32_t>& depths) {
+void CodedTrees::plan_tree(int64_t number) {
     const int64_t end = number + 1 < trees_.n_trees() ? trees_.roots[number + 1]
                                                       : static_cast<int64_t>(trees_.nodes.size());
     Tree tree;
     tree.root = trees_.roots[number];
     const TreeNode* const nodes = trees_.nodes.data() + tree.root;
+    const TreeNode* first_leaf = nodes;
+    while (!first_leaf->is_leaf()) ++first_leaf;
+    tree.first_leaf = first_leaf->right_child;
     const int64_t n_nodes = end - tree.root;
+    std::vector<int32_t> depths;
     tree.levels = find_depths(nodes, n_nodes, depths);
     tree.is_deep = tree.levels > kMostLevels;
     if (tree.is_deep) tree.levels = kLevelsAboveWalks;
+    if (only_walks_) {
+        tree.is_deep = true;
+        tree.levels = 0;
+    }
     for (int64_t node = 0; node < n_nodes; ++node) {
         if (depths[node] >= tree.levels || nodes[node].is_leaf() || fits_bytes(nodes[node]))
             continue;
@@ -114,20 +126,42 @@ bool CodedTrees::plan_tree(int64_t number, std::vector<int32_t>& depths) {
     most_members_ = std::max(most_members_, tree.n_members);
     tree.n_members = 0;  // counted again as they are placed
     tree_.push_back(tree);
-    return n_nodes < INT32_MAX;
 }
 
-void CodedTrees::place_tree(Tree& tree, const std::vector<int32_t>& depths) {
-    place_node(tree, 0, 0, 0);
-    if (tree.is_deep) place_walk(tree, depths);
+void CodedTrees::place_tree(Tree& tree) {
+    Walks<uint32_t> placed;
+    place_node(tree, 0, 0, 0, placed);
+    if (!tree.is_deep) return;
+    tree.n_walks = static_cast<int64_t>(placed.nodes.size());
+    // One leaf more than there are nodes, and some above.
+    tree.is_small = tree.n_walks + (int64_t{1} << tree.levels) < WalkNode<uint16_t>::kLeaf;
+    if (tree.is_small)
+        keep_walks(tree, placed, small_walks_);
+    else
+        keep_walks(tree, placed, large_walks_);
+}
+
+template <typename Child>
+void CodedTrees::keep_walks(Tree& tree, const Walks<uint32_t>& placed, Walks<Child>& kept) const {
+    tree.first_walk = static_cast<int64_t>(kept.nodes.size());
+    auto narrowed = [](uint32_t child) {
+        return child & kLeaf ? static_cast<Child>(WalkNode<Child>::kLeaf | (child & ~kLeaf))
+                             : static_cast<Child>(child);
+    };
+    for (const WalkNode<uint32_t>& node : placed.nodes)
+        kept.nodes.push_back(
+            {node.plane, node.limit, {narrowed(node.children[0]), narrowed(node.children[1])}});
+    if (!walks_categories_ && !only_walks_) return;
+    kept.origins.insert(kept.origins.end(), placed.origins.begin(), placed.origins.end());
 }
 
 // `id`: the decisions above the node in binary.
-void CodedTrees::place_node(Tree& tree, int64_t at, int level, int64_t id) {
+void CodedTrees::place_node(Tree& tree, int64_t at, int level, int64_t id,
+                            Walks<uint32_t>& placed) {
     const TreeNode& node = trees_.nodes[tree.root + at];
     if (level == tree.levels || node.is_leaf()) {
         ends_[tree.first_end + (id << (tree.levels - level))] =
-            static_cast<int32_t>(tree.is_deep ? at : node.right_child);
+            static_cast<int32_t>(tree.is_deep ? place_walks(tree, at, placed) : node.right_child);
         return;
     }
     uint32_t& offset = offsets_[tree.first_offset + (int64_t{1} << level) - 1 + id];
@@ -150,29 +184,52 @@ void CodedTrees::place_node(Tree& tree, int64_t at, int level, int64_t id) {
         offset = static_cast<uint32_t>(place.plane * kCodedRows);
         threshold = static_cast<uint8_t>(place.code);
     }
-    place_node(tree, at + 1, level + 1, 2 * id);
-    place_node(tree, node.right_child, level + 1, 2 * id + 1);
+    place_node(tree, at + 1, level + 1, 2 * id, placed);
+    place_node(tree, node.right_child, level + 1, 2 * id + 1, placed);
 }
 
-void CodedTrees::place_walk(const Tree& tree, const std::vector<int32_t>& depths) {
-    for (int64_t at = 0; at < static_cast<int64_t>(depths.size()); ++at) {
-        const TreeNode& node = trees_.nodes[tree.root + at];
-        WalkNode& walked = walk_nodes_[tree.root + at];
-        if (node.is_leaf()) {
-            walked = {static_cast<uint32_t>(at), 0, 0};
-            leaf_numbers_[tree.root + at] = static_cast<int32_t>(node.right_child);
-        } else if (depths[at] < tree.levels) {
-            walked = {node.right_child, 0, 1};  // nobody walks here
-        } else if (node.is_categorical()) {
-            const int64_t plane = words_.category_plane(node.feature_number());
-            walked = {node.right_child, static_cast<uint16_t>(plane | kCategory), 1};
-        } else {
-            const auto place =
-                words_.place(node.feature_number(), node.is_missing_left(), node.threshold);
-            walked = {node.right_child, static_cast<uint16_t>(place.plane),
-                      static_cast<uint16_t>(place.code + 1)};
-        }
+// A node without its children; returns what stands for it among the children of others.
+uint32_t CodedTrees::place_walk(const Tree& tree, int64_t at, Walks<uint32_t>& placed) const {
+    const TreeNode& node = trees_.nodes[tree.root + at];
+    if (node.is_leaf()) return kLeaf | static_cast<uint32_t>(node.right_child - tree.first_leaf);
+    WalkNode<uint32_t> walked = {0, 0, {0, 0}};
+    if (node.is_categorical()) {
+        walked.plane = static_cast<uint16_t>(words_.category_plane(node.feature_number()));
+        walked.plane |= kCategory;
+    } else {
+        const auto found =
+            words_.place(node.feature_number(), node.is_missing_left(), node.threshold);
+        walked.plane = static_cast<uint16_t>(found.plane);
+        walked.limit = static_cast<uint16_t>(found.code);
     }
+    placed.nodes.push_back(walked);
+    placed.origins.push_back(tree.root + at);
+    return static_cast<uint32_t>(placed.nodes.size() - 1);
+}
+
+// A node and all below it, in preorder.
+uint32_t CodedTrees::place_walks(const Tree& tree, int64_t from, Walks<uint32_t>& placed) const {
+    struct Pending {
+        int64_t at;
+        uint32_t parent;
+        int side;
+    };
+    std::vector<Pending> pending;
+    auto place = [&](int64_t at) {
+        const uint32_t found = place_walk(tree, at, placed);
+        if (found & kLeaf) return found;
+        pending.push_back({trees_.nodes[tree.root + at].right_child, found, 1});
+        pending.push_back({at + 1, found, 0});
+        return found;
+    };
+    const uint32_t start = place(from);
+    while (!pending.empty()) {
+        const Pending next = pending.back();
+        pending.pop_back();
+        const uint32_t found = place(next.at);
+        placed.nodes[next.parent].children[next.side] = found;
+    }
+    return start;
 }
 
 // Blocks whose codes stay in the cache while all trees pass, and some for every thread.
@@ -197,14 +254,8 @@ void CodedTrees::for_each_block(const RowsView<T>& rows, ThreadTeam& team, Body&
             Scratch& own = *scratch[thread];
             const int64_t begin = block * n_per_block;
             const int64_t n = std::min(rows.n_rows - begin, n_per_block);
-            for (int64_t first = 0; first < n; first += kCodedRows) {
-                const int64_t n_coded = std::min<int64_t>(kCodedRows, n - first);
-                const int64_t group = first / kCodedRows;
-                bytes_.encode(rows, begin + first, n_coded,
-                              own.bytes.data() + group * own.byte_stride);
-                words_.encode(rows, begin + first, n_coded,
-                              own.words.data() + group * own.word_stride);
-            }
+            bytes_.encode(rows, begin, n, own.byte_stride, own.bytes.data());
+            words_.encode(rows, begin, n, own.word_stride, own.words.data());
             body(begin, n, own);
         });
 }
@@ -222,40 +273,84 @@ void CodedTrees::descend(const Tree& tree, Scratch& scratch, int64_t group, uint
                    thresholds_.data() + tree.first_threshold, tree.levels, ids});
 }
 
-// The rows that have not arrived take a few steps each, without a branch that nobody can predict;
-// rows do not wait for each other, so that the processor works on several at once.
-template <bool kHasCategories>
-void CodedTrees::walk(const Tree& tree, const uint16_t* codes, const uint8_t* ids,
-                      int32_t* leaves) const {
-    const WalkNode* const nodes = walk_nodes_.data() + tree.root;
-    uint32_t at[kCodedRows];
-    uint8_t moving[kCodedRows];
+// All rows that have not arrived take a step, then all take the next: a row's steps wait for each
+// other, those of different rows do not, and the processor has many of them at hand. Nothing
+// branches on what cannot be predicted: whether a row has arrived decides only if it is kept.
+template <bool kHasCategories, typename Child>
+void CodedTrees::walk(const Tree& tree, const Walks<Child>& walks, const uint16_t* codes,
+                      const uint8_t* ids, int n_rows, int32_t* leaves) const {
+    using Node = WalkNode<Child>;
+    const Node* const nodes = walks.nodes.data() + tree.first_walk;
+    const int32_t* const ends = ends_.data() + tree.first_end;
+    const int64_t n_planes = words_.n_planes();
+    const int32_t first_leaf = static_cast<int32_t>(tree.first_leaf);
+    Child at[kWalkedGroups * kCodedRows];
+    uint8_t moving[kWalkedGroups * kCodedRows];
     int n_moving = 0;
-    for (int r = 0; r < kCodedRows; ++r) {
-        at[r] = static_cast<uint32_t>(ends_[tree.first_end + ids[r]]);
+    for (int r = 0; r < n_rows; ++r) {
+        const uint32_t start = static_cast<uint32_t>(ends[ids[r]]);
+        leaves[r] = first_leaf + static_cast<int32_t>(start & ~kLeaf);
+        at[n_moving] = static_cast<Child>(start);
         moving[n_moving] = static_cast<uint8_t>(r);
-        n_moving += nodes[at[r]].limit != 0;
+        n_moving += (start & kLeaf) == 0;
     }
     while (n_moving > 0) {
         int n_left = 0;
         for (int i = 0; i < n_moving; ++i) {
             const uint8_t r = moving[i];
-            uint32_t node = at[r];
-            for (int step = 0; step < kStepsTogether; ++step) {
-                const WalkNode own = nodes[node];
-                uint32_t right = codes[(own.plane & ~kCategory) * kCodedRows + r] >= own.limit;
-                if (kHasCategories && own.plane & kCategory)
-                    right = !trees_.has_category_left(
-                        tree.root + node, codes[(own.plane & ~kCategory) * kCodedRows + r]);
-                node = (node + 1) ^ (((node + 1) ^ own.right_child) & (0u - right));
-            }
-            at[r] = node;
+            const Node& node = nodes[at[i]];
+            const uint16_t* const own = codes + r * n_planes;
+            bool right;
+            if (kHasCategories && node.plane & kCategory)
+                right = !trees_.has_category_left(walks.origins[tree.first_walk + at[i]],
+                                                  own[node.plane & ~kCategory]);
+            else
+                right = own[node.plane] > node.limit;
+            const Child next = node.children[right];
+            leaves[r] = first_leaf + static_cast<int32_t>(next & ~Node::kLeaf);
+            at[n_left] = next;
             moving[n_left] = r;
-            n_left += nodes[node].limit != 0;
+            n_left += (next & Node::kLeaf) == 0;
         }
         n_moving = n_left;
     }
-    for (int r = 0; r < kCodedRows; ++r) leaves[r] = leaf_numbers_[tree.root + at[r]];
+}
+
+// Of rows in up to kWalkedGroups groups.
+void CodedTrees::find_leaves(const Tree& tree, Scratch& scratch, int64_t group, int n_rows,
+                             int32_t* leaves) const {
+    uint8_t ids[kWalkedGroups * kCodedRows];
+    for (int64_t first = 0; first < n_rows; first += kCodedRows)
+        descend(tree, scratch, group + first / kCodedRows, ids + first);
+    if (!tree.is_deep) {
+        const int32_t* const ends = ends_.data() + tree.first_end;
+        for (int r = 0; r < n_rows; ++r) leaves[r] = ends[ids[r]];
+        return;
+    }
+    const uint16_t* const codes = scratch.words.data() + group * scratch.word_stride;
+    auto walk_in = [&](const auto& walks) {
+        if (walks_categories_)
+            walk<true>(tree, walks, codes, ids, n_rows, leaves);
+        else
+            walk<false>(tree, walks, codes, ids, n_rows, leaves);
+    };
+    if (tree.is_small)
+        walk_in(small_walks_);
+    else
+        walk_in(large_walks_);
+}
+
+// Fetches a part of what rows will walk on, while other rows walk on the tree before.
+void CodedTrees::prefetch_part(const Tree& tree, int64_t part, int64_t n_parts) const {
+    constexpr int64_t kLine = 64;
+    const int64_t size = tree.is_small ? sizeof(WalkNode<uint16_t>) : sizeof(WalkNode<uint32_t>);
+    const char* const nodes =
+        tree.is_small ? reinterpret_cast<const char*>(small_walks_.nodes.data() + tree.first_walk)
+                      : reinterpret_cast<const char*>(large_walks_.nodes.data() + tree.first_walk);
+    const int64_t n_lines = tree.n_walks * size / kLine + 1;
+    const int64_t end = std::min(part + kWalkedGroups, n_parts) * n_lines / n_parts;
+    for (int64_t line = part * n_lines / n_parts; line < end; ++line)
+        __builtin_prefetch(nodes + line * kLine, 0, 2);
 }
 
 template <typename T>
@@ -267,22 +362,13 @@ void CodedTrees::visit(const RowsView<T>& rows, ThreadTeam& team, const VisitLea
         for (int64_t first = 0; first < n_trees; first += kTreesTogether) {
             const int64_t n_together = std::min(kTreesTogether, n_trees - first);
             for (int64_t k = 0; k < n_together; ++k) {
-                const Tree& tree = tree_[first + k];
-                for (int64_t group = 0; group < n_groups; ++group) {
-                    uint8_t ids[kCodedRows];
-                    int32_t* const leaves =
-                        scratch.leaves.data() + k * stride + group * kCodedRows;
-                    const uint16_t* const words =
-                        scratch.words.data() + group * scratch.word_stride;
-                    descend(tree, scratch, group, ids);
-                    if (!tree.is_deep) {
-                        const int32_t* const ends = ends_.data() + tree.first_end;
-                        for (int r = 0; r < kCodedRows; ++r) leaves[r] = ends[ids[r]];
-                    } else if (walks_categories_) {
-                        walk<true>(tree, words, ids, leaves);
-                    } else {
-                        walk<false>(tree, words, ids, leaves);
-                    }
+                const int64_t next = std::min(first + k + 1, n_trees - 1);
+                for (int64_t group = 0; group < n_groups; group += kWalkedGroups) {
+                    if (has_deep_) prefetch_part(tree_[next], group, n_groups);
+                    const int64_t n_own =
+                        std::min(kWalkedGroups * kCodedRows, n - group * kCodedRows);
+                    find_leaves(tree_[first + k], scratch, group, static_cast<int>(n_own),
+                                scratch.leaves.data() + k * stride + group * kCodedRows);
                 }
             }
             visit({begin, n, first, n_together, scratch.leaves.data(), stride});

@@ -242,10 +242,26 @@ void Predictor::add(const RowsView<T>& rows, const LeafValues& leaves, ThreadTea
     });
 }
 
-#define POLYLEAF_FOR_VALUES(T)                                                             \
-    template void Predictor::apply(const RowsView<T>&, int32_t*, ThreadTeam&) const;       \
-    template void Predictor::find_leaves(const RowsView<T>&, int32_t*, ThreadTeam&) const; \
-    template void Predictor::add(const RowsView<T>&, const LeafValues&, ThreadTeam&) const;
+template <typename T>
+void Predictor::average(const RowsView<T>& rows, const LeafAverages& leaves,
+                        const double* tree_weights, double* averages, ThreadTeam& team) const {
+    const int64_t width = leaves.n_channels;
+    visit(rows, team, [&](const LeafBlock& block) {
+        double* const sums = averages + block.first_row * width;
+        add_leaf_rows(leaves, block,
+                      tree_weights ? tree_weights + block.first_tree * width : nullptr, sums);
+        if (tree_weights || block.first_tree + block.n_trees < n_trees()) return;
+        for (int64_t i = 0; i < block.n_rows * width; ++i)
+            sums[i] /= static_cast<double>(n_trees());
+    });
+}
+
+#define POLYLEAF_FOR_VALUES(T)                                                               \
+    template void Predictor::apply(const RowsView<T>&, int32_t*, ThreadTeam&) const;         \
+    template void Predictor::find_leaves(const RowsView<T>&, int32_t*, ThreadTeam&) const;   \
+    template void Predictor::add(const RowsView<T>&, const LeafValues&, ThreadTeam&) const;  \
+    template void Predictor::average(const RowsView<T>&, const LeafAverages&, const double*, \
+                                     double*, ThreadTeam&) const;
 POLYLEAF_FOR_VALUES(float)
 POLYLEAF_FOR_VALUES(double)
 #undef POLYLEAF_FOR_VALUES

@@ -8,6 +8,7 @@
 
 #include "base/parallel.hpp"
 #include "predict/coded_trees.hpp"
+#include "predict/row_average.hpp"
 #include "predict/rows_view.hpp"
 #include "predict/tree_nodes.hpp"
 
@@ -42,6 +43,7 @@ class Predictor {
     // the nodes form proper trees.
     explicit Predictor(const TreeArrays& arrays);
 
+    const TreeNodes& nodes() const { return trees_; }
     int64_t n_trees() const { return trees_.n_trees(); }
     int64_t n_leaves() const { return static_cast<int64_t>(trees_.leaf_nodes.size()); }
     int32_t n_features() const { return trees_.n_features; }
@@ -55,6 +57,13 @@ class Predictor {
     // raw[row] += the values of its leaves, tree after tree.
     template <typename T>
     void add(const RowsView<T>& rows, const LeafValues& leaves, ThreadTeam& team) const;
+
+    // averages (n_rows, n_channels) += the means of every row's leaves, tree after tree, each
+    // times its row of tree_weights (n_trees, n_channels); if that is null, divided by n_trees at
+    // the end.
+    template <typename T>
+    void average(const RowsView<T>& rows, const LeafAverages& leaves, const double* tree_weights,
+                 double* averages, ThreadTeam& team) const;
 
   private:
     static constexpr int kTogether = 8;  // rows that go down side by side

@@ -15,20 +15,23 @@ constexpr int64_t kRowsPerBlock = 64;
 
 int64_t n_blocks(int64_t n_rows) { return (n_rows + kRowsPerBlock - 1) / kRowsPerBlock; }
 
-// Tree by tree over a block of rows, so that the leaves of a tree stay in the cache; every row
+constexpr int64_t kTreesTogether = 8;
+
+// Some trees at a time over a block of rows, so that their leaves stay in the cache; every row
 // adds in the order of the trees.
 void average_block(const RowAverageTask& task, int64_t begin, int64_t n) {
     const int64_t width = task.n_channels;
     AddSharesTask part;
     part.n_rows = n;
     part.n_channels = width;
-    part.leaf_stride = task.n_trees;
+    part.row_stride = task.n_trees;
     part.leaf_offsets = task.leaf_offsets;
     part.leaf_rows = task.leaf_rows;
     part.shares = task.shares;
     part.values = task.values;
     part.sums = task.averages + begin * width;
-    for (int64_t tree = 0; tree < task.n_trees; ++tree) {
+    for (int64_t tree = 0; tree < task.n_trees; tree += kTreesTogether) {
+        part.n_trees = std::min(kTreesTogether, task.n_trees - tree);
         part.leaves = task.leaves + begin * task.n_trees + tree;
         part.weights = task.tree_weights ? task.tree_weights + tree * width : nullptr;
         predict_kernels().add_shares(part);
@@ -38,6 +41,39 @@ void average_block(const RowAverageTask& task, int64_t begin, int64_t n) {
 }
 
 }  // namespace
+
+LeafAverages::LeafAverages(int64_t n_leaves, int64_t n_channels, const int64_t* leaf_offsets,
+                           const int32_t* leaf_rows, const double* shares, const double* values)
+    : n_channels(n_channels),
+      leaf_offsets(leaf_offsets),
+      leaf_rows(leaf_rows),
+      shares(shares),
+      values(values),
+      only_rows(n_leaves, -1) {
+    for (int64_t leaf = 0; leaf < n_leaves; ++leaf) {
+        const int64_t first = leaf_offsets[leaf];
+        if (leaf_offsets[leaf + 1] == first + 1 && shares[first] == 1.0)
+            only_rows[leaf] = leaf_rows[first];
+    }
+}
+
+void add_leaf_rows(const LeafAverages& averages, const LeafBlock& block,
+                   const double* tree_weights, double* sums) {
+    AddSharesTask task;
+    task.n_rows = block.n_rows;
+    task.n_trees = block.n_trees;
+    task.n_channels = averages.n_channels;
+    task.leaves = block.leaves;
+    task.tree_stride = block.stride;
+    task.leaf_offsets = averages.leaf_offsets;
+    task.leaf_rows = averages.leaf_rows;
+    task.shares = averages.shares;
+    task.only_rows = averages.only_rows.data();
+    task.values = averages.values;
+    task.weights = tree_weights;
+    task.sums = sums;
+    predict_kernels().add_shares(task);
+}
 
 void average_rows(const RowAverageTask& task, ThreadTeam& team) {
     team.parallel_for(n_blocks(task.n_rows), [&](int64_t block, int) {

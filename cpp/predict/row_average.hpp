@@ -2,10 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/parallel.hpp"
+#include "predict/tree_nodes.hpp"
 
 namespace polyleaf {
+
+// Leaves with their training rows, for many predictions.
+struct LeafAverages {
+    int64_t n_channels = 0;
+    const int64_t* leaf_offsets = nullptr;  // (n_leaves + 1,)
+    const int32_t* leaf_rows = nullptr;     // (n_entries,)
+    const double* shares = nullptr;         // (n_entries,)
+    const double* values = nullptr;         // (n_values, n_channels)
+    std::vector<int32_t> only_rows;         // (n_leaves,) see AddSharesTask
+
+    LeafAverages() = default;
+    LeafAverages(int64_t n_leaves, int64_t n_channels, const int64_t* leaf_offsets,
+                 const int32_t* leaf_rows, const double* shares, const double* values);
+};
+
+// sums[row] (n_rows, n_channels) += what the leaves of a block say, tree after tree; tree_weights
+// (trees of the block, n_channels) or null.
+void add_leaf_rows(const LeafAverages& averages, const LeafBlock& block,
+                   const double* tree_weights, double* sums);
 
 // averages[row] += sum over trees of tree_weight * sum over the leaf's entries of share * values.
 struct RowAverageTask {

@@ -261,6 +261,15 @@ SMALL_ROWS: int = 8
 
 MAX_GREEDY_CATEGORIES: int = 64
 
+class LeafAverages:
+    def __init__(
+        self,
+        leaf_offsets: Vector[np.int64],
+        leaf_rows: Vector[np.int32],
+        shares: Vector[np.float64],
+        values: Matrix[np.float64],
+    ) -> None: ...
+
 class Predictor:
     def __init__(
         self,
@@ -347,6 +356,46 @@ class Predictor:
         values: Matrix[np.float32],
         channels: Vector[np.int32] | None,
         raw: Matrix[np.float32],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def average_dense(
+        self,
+        X: Matrix[np.float32],
+        leaves: LeafAverages,
+        tree_weights: Matrix[np.float64] | None,
+        averages: Matrix[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def average_dense(
+        self,
+        X: Matrix[np.float64],
+        leaves: LeafAverages,
+        tree_weights: Matrix[np.float64] | None,
+        averages: Matrix[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def average_csr(
+        self,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float32],
+        leaves: LeafAverages,
+        tree_weights: Matrix[np.float64] | None,
+        averages: Matrix[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    @overload
+    def average_csr(
+        self,
+        indptr: Vector[np.int64],
+        indices: Vector[np.int32],
+        data: Vector[np.float64],
+        leaves: LeafAverages,
+        tree_weights: Matrix[np.float64] | None,
+        averages: Matrix[np.float64],
         n_threads: int,
     ) -> None: ...
 
@@ -467,6 +516,17 @@ class DependenceTrees:
         last: int,
         leaf_weights: Vector[np.float64],
         values: Matrix[np.float64],
+        differences: Matrix[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    def add_leaf_rows(
+        self,
+        features: Vector[np.int32],
+        offsets: Vector[np.int64],
+        grid: Vector[np.float64],
+        leaf_weights: Vector[np.float64],
+        leaves: LeafAverages,
+        tree_weights: Matrix[np.float64] | None,
         differences: Matrix[np.float64],
         n_threads: int,
     ) -> None: ...
@@ -687,6 +747,19 @@ class LabelGraph:
         max_sweeps: int,
     ) -> tuple[float, float, float, float]: ...
 
+def largest_deviations(
+    values: Matrix[np.float64],
+    shift: Vector[np.float64],
+    largest: Vector[np.float64],
+    n_threads: int,
+) -> None: ...
+def sum_deviations(
+    values: Matrix[np.float64],
+    shift: Vector[np.float64],
+    magic: Matrix[np.float64],
+    sums: Matrix[np.float64],
+    n_threads: int,
+) -> None: ...
 def leaf_sums(
     values: Matrix[np.float32],
     row_weights: Vector[np.float32] | None,

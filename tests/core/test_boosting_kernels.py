@@ -6,6 +6,7 @@ import pytest
 from polyleaf import _core
 from polyleaf.boosting.state import BoostingState, LeafRows, make_state
 from polyleaf.losses import Logistic, LossTargets, SquaredError
+from polyleaf.trees.shards import ExactUnit
 
 pytestmark = pytest.mark.kernel
 
@@ -106,6 +107,29 @@ def test_leaf_sums_are_sums(instruction_set, weighting):
     for leaf in range(leaves.n_leaves):
         inside = leaves.rows[leaves.offsets[leaf] : leaves.offsets[leaf + 1]]
         np.testing.assert_allclose(found[leaf], weighted[inside].sum(axis=0), atol=1e-3)
+
+
+@each_weighting
+@pytest.mark.parametrize("n_channels", [1, 2, 3, 4, 5, 16, 37, 150])
+def test_exact_leaf_sums_are_those_of_rounded_numbers(instruction_set, n_channels, weighting):
+    targets, raw, leaves = problem("squared", n_channels, weighting)
+    weights = targets.weights
+    unit = ExactUnit.of(float(np.abs(raw).max()) * 2, 900)
+    sums = np.empty((leaves.n_leaves, n_channels))
+    _core.leaf_sums(
+        raw,
+        weights if weighting == "rows" else None,
+        weights if weighting == "entries" else None,
+        leaves.rows,
+        leaves.offsets,
+        sums,
+        2,
+        np.full(2 * n_channels + 1, unit.magic),
+    )
+    weighted = unit.rounded(targets.weighted(raw.astype(float)))
+    for leaf in range(leaves.n_leaves):
+        inside = leaves.rows[leaves.offsets[leaf] : leaves.offsets[leaf + 1]]
+        assert np.array_equal(sums[leaf], weighted[inside].sum(axis=0))
 
 
 def test_columns_and_back_change_nothing_but_those_columns():

@@ -174,6 +174,37 @@ def test_values_of_leaves_are_added_tree_after_tree(instruction_set, shape, n_ch
         assert np.array_equal(raw, one_channel[:n_rows])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_channels", [1, 3, 16, 51])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_averages_of_leaf_rows_equal_those_of_found_leaves(
+    instruction_set, shape, n_channels, weighted
+):
+    trees = RandomTrees(*SHAPES[shape])
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(0, 4, int(trees.leaf_index[-1]) + 2)  # one leaf more than there are
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    shares = np.where(rng.random(offsets[-1]) < 0.5, 1.0, rng.random(offsets[-1]))
+    rows = rng.integers(0, 30, offsets[-1]).astype(np.int32)
+    held = {"leaf_offsets": offsets, "leaf_rows": rows, "shares": shares}
+    held["values"] = rng.normal(size=(30, n_channels))
+    weights = rng.random((trees.n_trees, n_channels)) if weighted else None
+    X = trees.rows(140)
+    found = np.empty((140, trees.n_trees), np.int32)
+    trees.core.apply_dense(X, found, 1, over_all=True)
+    expected = np.zeros((140, n_channels))
+    _core.average_rows(leaves=found, **held, tree_weights=weights, averages=expected, n_threads=1)
+    leaves = _core.LeafAverages(**held)
+    for n_rows in (140, 5):
+        for n_threads in (1, 2):
+            averages = np.zeros((n_rows, n_channels))
+            trees.core.average_dense(X[:n_rows], leaves, weights, averages, n_threads)
+            assert np.array_equal(averages, expected[:n_rows])
+        averages = np.zeros((n_rows, n_channels))
+        trees.core.average_csr(*csr(X[:n_rows]), leaves, weights, averages, 1)
+        assert np.array_equal(averages, expected[:n_rows])
+
+
 def test_one_thread_finds_the_leaves_of_many():
     trees = RandomTrees([6] * 20 + [15] * 5, FEW_CATEGORIES, 300)
     X = trees.rows(5000)
@@ -187,8 +218,9 @@ def test_one_thread_finds_the_leaves_of_many():
     assert np.array_equal(found[0], found[2])
 
 
-def test_thresholds_beyond_all_codes_descend_as_values_do():
-    n = 70000  # one feature, a chain of nodes: more thresholds than 16 bits can number
+@pytest.mark.parametrize("n", [40000, 70000])
+def test_chains_beyond_15_bits_and_beyond_all_codes_descend_as_values_do(n):
+    # One feature, a chain of nodes: 15 bits do not number 40,000 leaves, nor 16 70,000 thresholds.
     feature = np.tile(np.array([0, -1], np.int32), n)
     right = np.tile(np.array([0, -1], np.int32), n)
     right[::2] = np.arange(2, 2 * n + 1, 2)
@@ -205,10 +237,10 @@ def test_thresholds_beyond_all_codes_descend_as_values_do():
         category_words=np.zeros(0, np.uint32),
     )
     X = np.full((10000, 1), 0.5)  # enough of them to try codes
-    X[:5, 0] = [0.0, 0.5, 69999.0, 70001.0, np.nan]
+    X[:5, 0] = [0.0, 0.5, n - 1.0, n + 1.0, np.nan]
     nodes = np.empty((len(X), 1), np.int32)
     chain.apply_dense(X, nodes, 1)
-    assert nodes[:6, 0].tolist() == [1, 3, 2 * 69999 + 1, 2 * n, 2 * n, 3]
+    assert nodes[:6, 0].tolist() == [1, 3, 2 * n - 1, 2 * n, 2 * n, 3]
 
 
 def test_values_of_another_shape_are_refused():
@@ -224,3 +256,29 @@ def test_values_of_another_shape_are_refused():
     wrong = np.array([0, 2], np.int32)
     with pytest.raises(ValueError, match="channels"):
         trees.core.add_dense(X, np.zeros((n_leaves, 1), np.float32), wrong, raw, 1)
+
+
+def test_leaf_rows_of_another_shape_are_refused():
+    trees = RandomTrees([2, 2], FEW_CATEGORIES, 10)
+    n_leaves = int(trees.leaf_index[-1]) + 1
+    rows = np.arange(n_leaves, dtype=np.int32)
+    held = {"leaf_offsets": np.arange(n_leaves + 1), "leaf_rows": rows}
+    held |= {"shares": np.ones(n_leaves), "values": np.zeros((n_leaves, 2))}
+    faults = {
+        "leaf_offsets": np.arange(n_leaves),
+        "leaf_rows": rows + 1,
+        "shares": np.ones(n_leaves + 1),
+        "values": np.zeros((n_leaves - 1, 2)),
+    }
+    for name, fault in faults.items():
+        with pytest.raises(ValueError):
+            _core.LeafAverages(**held | {name: fault})
+    leaves, X, averages = _core.LeafAverages(**held), np.zeros((3, N_FEATURES)), np.zeros((3, 2))
+    few = {"leaf_offsets": np.arange(2), "leaf_rows": rows[:1], "shares": np.ones(1)}
+    few_leaves = _core.LeafAverages(**held | few)
+    with pytest.raises(ValueError, match="rows for every leaf"):
+        trees.core.average_dense(X, few_leaves, None, averages, 1)
+    with pytest.raises(ValueError, match="averages must have shape"):
+        trees.core.average_dense(X[:2], leaves, None, averages, 1)
+    with pytest.raises(ValueError, match="tree_weights must have shape"):
+        trees.core.average_dense(X, leaves, np.ones((3, 2)), averages, 1)

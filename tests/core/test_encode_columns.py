@@ -53,6 +53,24 @@ def test_codes_are_those_of_searchsorted(features, float_type, dtype, n_threads)
     assert np.all(unused == 0)
 
 
+@pytest.mark.parametrize("instruction_set", ["baseline", "avx2", "avx512"])
+def test_floats_are_compared_with_ends_between_them(instruction_set):
+    before = _core.instruction_set()
+    if not _core.use_instruction_set(instruction_set):
+        pytest.skip(f"no {instruction_set} here")
+    try:
+        values = np.random.default_rng(3).normal(size=(2000, 1)).astype(np.float32)
+        nearest = np.unique(values)[::8].astype(float)
+        step = np.spacing(nearest.astype(np.float32)).astype(float)
+        high = np.sort(np.concatenate([nearest[::3], nearest[1::3] + step[1::3] / 4]))[:255]
+        offsets = np.array([0, high.size], np.int64)
+        codes = encode(values, [0], offsets, high, np.uint8)[0, :, 0]
+    finally:
+        _core.use_instruction_set(before)
+    expected = np.minimum(np.searchsorted(high, values[:, 0].astype(float)), high.size - 1)
+    assert np.array_equal(codes, expected)
+
+
 def test_exact_codes_go_beyond_a_byte():
     offsets, high = make_bins([70_000])
     codes = encode(high[:, None].copy(), [0], offsets, high, np.uint32)

@@ -138,6 +138,14 @@ def test_features_of_a_usual_value_are_summed_like_others(
         assert_same(other, tree)
 
 
+def test_rows_of_many_entries_are_summed_like_others() -> None:
+    problem = mostly_usual(80, 2000, 0, n_channels=2)
+    settings: dict[str, Any] = {"max_depth": 1, "min_samples_leaf": 5}
+    tree = problem.grow(fixed_sums=True, **settings)
+    assert tree.n_nodes == 3
+    assert_agrees(tree, problem, tolerance=TOLERANCE, statistics=1e-2, **settings)
+
+
 @pytest.mark.parametrize("n_channels", [1, 16])
 def test_threads_share_features_of_a_usual_value(n_channels: int) -> None:
     problem = mostly_usual(40_000, 14, 3, n_channels=n_channels)
@@ -155,6 +163,20 @@ GROWTH: dict[str, dict[str, Any]] = {
     "large leaves": {"max_depth": 6, "min_samples_leaf": 25, "min_samples_split": 70},
     "without impurity": {"max_depth": 5, "measures_impurity": False},
 }
+
+
+@pytest.mark.parametrize("n_channels", [1, 3, 6, 16, 24, 40, 130])
+def test_every_instruction_set_grows_the_same_tree(n_channels: int) -> None:
+    problem, before, trees = mixed_problem(700, n_channels=n_channels), _core.instruction_set(), []
+    try:
+        for name in ("baseline", "avx2", "avx512"):
+            if _core.use_instruction_set(name):
+                trees.append(problem.grow(fixed_sums=True, max_depth=3, min_samples_leaf=20))
+    finally:
+        _core.use_instruction_set(before)
+    for tree in trees[1:]:
+        assert np.array_equal(tree.feature, trees[0].feature)
+        assert np.array_equal(tree.n_samples, trees[0].n_samples)
 
 
 @pytest.mark.parametrize("growth", GROWTH)

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 from tests.core.training_problems import make_training_data, smooth_problem
 
-from polyleaf.trees.moments import channel_moments
+from polyleaf.trees.moments import _exact_moments, _exact_moments_of_all, channel_moments
+from polyleaf.trees.shards import Shard
 
 
 def naive_moments(Y, weights):
@@ -65,3 +66,22 @@ def test_outputs_too_large_to_be_squared_are_refused(make):
     Y[2, 1] = -1e160
     with pytest.raises(ValueError, match=r"output 1 of y holds 1e\+160 in absolute value"):
         channel_moments(make_training_data(np.zeros((4, 1)), make(Y)).targets)
+
+
+@pytest.mark.parametrize("n_rows", [1, 9, 9000])
+@pytest.mark.parametrize("n_channels", [1, 3, 16, 70])
+def test_the_core_finds_the_exact_moments_bit_for_bit(n_rows, n_channels):
+    Y = np.random.default_rng(n_rows).normal(3.0, 2.0, (n_rows, n_channels)) ** 3
+    targets = make_training_data(np.zeros((n_rows, 1)), Y).targets
+    shard = Shard(np.arange(n_rows))
+    largest, mean, variance = _exact_moments(targets, shard)
+    for n_threads in (1, 3):
+        found = _exact_moments_of_all(targets.values, n_threads)
+        for mine, theirs in zip(found, (largest, mean, variance)):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_exact_moments_refuse_squares_beyond_numbers():
+    targets = make_training_data(np.zeros((4, 1)), np.full((4, 2), 1e200)).targets
+    with pytest.raises(ValueError, match="Divide it by a constant"):
+        channel_moments(targets, Shard(np.arange(4)))

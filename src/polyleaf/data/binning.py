@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.data.batch_binning import bin_batches
 from polyleaf.data.batch_sources import BatchSource
 from polyleaf.data.binned import MISSING_U8, MISSING_U32, NUMERIC, BinnedFeatures
@@ -60,7 +61,7 @@ def _check_max_bins(max_bins: int | None) -> None:
     if isinstance(max_bins, bool) or not isinstance(max_bins, int | np.integer):
         raise TypeError(
             f"max_bins must be an integer from 2 to {MISSING_U8}, or None for exact splits; got "
-            f"{max_bins!r}."
+            f"{shown(max_bins)}."
         )
     if not 2 <= max_bins <= MISSING_U8:
         raise ValueError(
@@ -208,7 +209,7 @@ class BinnedData:
             )
         _check_max_bins(max_bins)
         if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
-            raise ValueError(f"batch_rows must be an integer >= 1; got {batch_rows!r}.")
+            raise ValueError(f"batch_rows must be an integer >= 1; got {shown(batch_rows)}.")
         source = BatchSource(batches, targets, exclude, batch_rows)
         found = bin_batches(source, categorical_features, max_bins, n_threads, estimator_name)
         data = cls.__new__(cls)

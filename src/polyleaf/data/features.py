@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.memory import SMALL_BYTES, check_memory
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.checks.warning import warn_user
 from polyleaf.data.categories import (
@@ -291,13 +292,13 @@ class FeatureSchema:
         if not isinstance(obj, Mapping) or set(obj) - {"times", "levels"} != expected:
             raise ValueError(
                 f"A feature schema must be an object with the keys {sorted(expected)}; got "
-                f"{obj!r:.80}. The model file is damaged."
+                f"{shown(obj, 80)}. The model file is damaged."
             )
         n_features, names, stored = obj["n_features"], obj["names"], obj["categories"]
         if type(n_features) is not int or not 1 <= n_features <= _MAX_STORED_FEATURES:
             raise ValueError(
                 f"n_features must be an integer from 1 to {_MAX_STORED_FEATURES}; got "
-                f"{n_features!r:.80}. The model file is damaged."
+                f"{shown(n_features, 80)}. The model file is damaged."
             )
         if names is not None:
             _check_stored_names(names, n_features)
@@ -308,7 +309,8 @@ class FeatureSchema:
         for j, kind in _by_position(obj.get("times", {}), n_features, "times"):
             if kind not in ("date", "duration") or categories[j] is not None:
                 raise ValueError(
-                    f"times must hold date or duration for numeric features; got {kind!r:.80} for "
+                    f"times must hold date or duration for numeric features; got "
+                    f"{shown(kind, 80)} for "
                     f"feature {j}."
                 )
             times[j] = kind
@@ -325,21 +327,23 @@ class FeatureSchema:
 def _by_position(stored: Any, n_features: int, what: str) -> Iterator[tuple[int, Any]]:
     """Yield the items of a stored object whose keys are positions of features."""
     if not isinstance(stored, Mapping):
-        raise ValueError(f"{what} must be an object; got {stored!r:.80}.")
+        raise ValueError(f"{what} must be an object; got {shown(stored, 80)}.")
     for key, value in stored.items():
         if not key.isdecimal() or int(key) >= n_features or str(int(key)) != key:
             raise ValueError(
-                f"{what} must be keyed by feature positions below {n_features}; got {key!r:.80}."
+                f"{what} must be keyed by feature positions below {n_features}; got "
+                f"{shown(key, 80)}."
             )
         yield int(key), value
 
 
 def _check_stored_names(names: Any, n_features: int) -> None:
     if not isinstance(names, list) or any(type(name) is not str for name in names):
-        raise ValueError(f"names must be a list of strings or null; got {names!r:.80}.")
+        raise ValueError(f"names must be a list of strings or null; got {shown(names, 80)}.")
     if len(names) != n_features or len(set(names)) != n_features:
         raise ValueError(
-            f"names must hold {n_features} distinct names, one per feature; got {names!r:.80}."
+            f"names must hold {n_features} distinct names, one per feature; got "
+            f"{shown(names, 80)}."
         )
 
 
@@ -426,7 +430,7 @@ def resolve_categorical(
     expected = "categorical_features must be None, a list of column names, a list of column "
     expected += f"positions below {n_features}, or a mask of {n_features} booleans"
     if isinstance(categorical_features, str | bytes) or np.ndim(categorical_features) != 1:
-        raise ValueError(f"{expected}; got {categorical_features!r:.80}.")
+        raise ValueError(f"{expected}; got {shown(categorical_features, 80)}.")
     items = list(categorical_features)
     if all(isinstance(item, bool | np.bool_) for item in items) and items:
         if len(items) != n_features:
@@ -436,7 +440,7 @@ def resolve_categorical(
         items = [_position_of(item, names) for item in items]
     for item in items:
         if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-            raise ValueError(f"{expected}; got {item!r:.80} among them.")
+            raise ValueError(f"{expected}; got {shown(item, 80)} among them.")
         if not 0 <= item < n_features:
             raise ValueError(f"{expected}; got the position {item}.")
         mask[item] = True
@@ -452,7 +456,7 @@ def _position_of(name: str, names: tuple[str, ...] | None) -> int:
     if name not in names:
         hint = did_you_mean(name, names)
         raise ValueError(
-            f"categorical_features must name columns of X; got {name!r}, which is none of "
+            f"categorical_features must name columns of X; got {shown(name)}, which is none of "
             f"{_shown(names)}.{hint}"
         )
     return names.index(name)

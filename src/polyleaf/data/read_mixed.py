@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data.columns import is_missing
 from polyleaf.data.labels import (
@@ -242,7 +243,7 @@ def _chosen(names: tuple[str, ...], target_types: Any) -> dict[str, TargetType]:
         except TypeError as error:
             raise TypeError(
                 "target_types must be a dict from names of outputs to kinds; got "
-                f"{target_types!r:.80}."
+                f"{shown(target_types, 80)}."
             ) from error
         if len(listed) != len(names):
             raise ValueError(
@@ -259,7 +260,7 @@ def _chosen(names: tuple[str, ...], target_types: Any) -> dict[str, TargetType]:
         if not isinstance(kind, str) or kind not in TARGET_TYPES:
             raise ValueError(
                 f"target_types must be one of {', '.join(map(repr, TARGET_TYPES))} for every "
-                f"output; got {kind!r:.80} for {name!r}.{did_you_mean(kind, TARGET_TYPES)}"
+                f"output; got {shown(kind, 80)} for {name!r}.{did_you_mean(kind, TARGET_TYPES)}"
             )
     return cast("dict[str, TargetType]", dict(target_types))
 
@@ -353,7 +354,8 @@ def _labels_of(given: Given, name: str) -> LabelOutput:
     if not found.is_zero_one:
         wrong = next(value for value in found.classes.tolist() if value not in (0, 1))
         raise ValueError(
-            f"{_where(name)} is a label and must hold 0 and 1, or False and True; got {wrong!r}. "
+            f"{_where(name)} is a label and must hold 0 and 1, or False and True; got "
+            f"{shown(wrong)}. "
             f"Use target_types={{{name!r}: 'class'}}."
         )
     return found

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.numbers import shown
 from polyleaf.data.columns import LabelColumn, describe_column, read_objects, read_series
 from polyleaf.data.labels import LabelTable, frame_columns, read_labels, series_name
 from polyleaf.data.tables import is_frame, is_series, one_dimensional, read_array, read_sparse
@@ -138,7 +139,7 @@ def check_output_names(output_names: Any, n_outputs: int) -> tuple[str, ...]:
         names = tuple(str(name) for name in output_names)
     except TypeError as error:
         raise TypeError(
-            f"output_names must be a sequence of strings; got {output_names!r:.80}."
+            f"output_names must be a sequence of strings; got {shown(output_names, 80)}."
         ) from error
     if len(names) != n_outputs:
         raise ValueError(
@@ -147,7 +148,7 @@ def check_output_names(output_names: Any, n_outputs: int) -> tuple[str, ...]:
         )
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
-        raise ValueError(f"output_names must be distinct; got {twice!r} more than once.")
+        raise ValueError(f"output_names must be distinct; got {shown(twice)} more than once.")
     return names
 
 

@@ -272,11 +272,20 @@ def read_numeric_rows(
         schema, encoded = FeatureSchema.fit(X, estimator_name=estimator_name)
     else:
         encoded = schema.encode(X, estimator_name=estimator_name)
-    _check_numeric(schema, encoded, estimator_name)
+    check_numeric(schema, encoded, estimator_name)
     return schema, encoded.astype(np.float64, copy=False)
 
 
-def _check_numeric(schema: FeatureSchema, encoded: EncodedX, estimator_name: str) -> None:
+def check_numeric(schema: FeatureSchema, encoded: EncodedX, estimator_name: str) -> None:
+    """Raise a ValueError unless all features are numbers, none missing or too large.
+
+    Parameters
+    ----------
+    schema : FeatureSchema
+    encoded : ndarray or csr_array of shape (n, p)
+    estimator_name : str
+        Who asks, for error messages.
+    """
     categorical = np.flatnonzero(schema.is_categorical)
     if categorical.size:
         shown = [j if schema.names is None else schema.names[j] for j in categorical[:5]]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.numbers import shown
 from polyleaf.data.tables import is_frame, is_series, read_array
 from polyleaf.data.targets import Targets, TargetSchema
 
@@ -167,7 +168,7 @@ def _per_output(class_weight: Any, schema: TargetSchema) -> list[Any]:
         if class_weight != "balanced":
             raise ValueError(
                 "class_weight must be None, 'balanced', a dict or a list of dicts; got "
-                f"{class_weight!r}."
+                f"{shown(class_weight)}."
             )
         return [class_weight] * n_outputs
     if isinstance(class_weight, Mapping):
@@ -182,7 +183,7 @@ def _per_output(class_weight: Any, schema: TargetSchema) -> list[Any]:
     ):
         raise ValueError(
             "class_weight must be None, 'balanced', a dict or a list of dicts; got "
-            f"{class_weight!r:.80}."
+            f"{shown(class_weight, 80)}."
         )
     if schema.is_1d:
         raise ValueError(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.trees.shards import Shard, exact_sums
+from polyleaf import _core
+from polyleaf.trees.shards import ExactUnit, Shard, exact_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,22 @@ def row_blocks(n_rows: int, n_channels: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def channel_moments(targets: Targets, shard: Shard | None = None) -> Moments:
+def largest_size(values: NDArray[Any]) -> float:
+    """Give the largest absolute value, 0 if there is none, without a copy of that size.
+
+    Parameters
+    ----------
+    values : ndarray
+
+    Examples
+    --------
+    >>> largest_size(np.array([[1.0, -3.0], [2.0, 0.0]]))
+    3.0
+    """
+    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
+
+
+def channel_moments(targets: Targets, shard: Shard | None = None, n_threads: int = 1) -> Moments:
     """Compute the moments of all channels.
 
     Parameters
@@ -60,6 +76,7 @@ def channel_moments(targets: Targets, shard: Shard | None = None) -> Moments:
     targets : Targets
     shard : Shard, optional
         Whose workers have the other rows: the moments do not depend on how they are divided.
+    n_threads : int
 
     Raises
     ------
@@ -67,7 +84,10 @@ def channel_moments(targets: Targets, shard: Shard | None = None) -> Moments:
         If a value is too large to be squared.
     """
     weights = targets.weights
-    if shard is not None:
+    if shard is not None and shard.reduce is None and _are_plain(targets):
+        plain: Any = targets.values
+        largest, mean, variance = _exact_moments_of_all(plain, n_threads)
+    elif shard is not None:
         largest, mean, variance = _exact_moments(targets, shard)
     elif isinstance(targets.values, np.ndarray):
         largest, mean, variance = _dense_moments(targets.values, targets.observed, weights)
@@ -125,6 +145,35 @@ def _exact_moments(
     ]
     largest, mean, variance = (np.concatenate(parts) for parts in zip(*found))
     return largest, mean, variance
+
+
+def _are_plain(targets: Targets) -> bool:
+    values = targets.values
+    is_whole = isinstance(values, np.ndarray) and values.flags.c_contiguous
+    return is_whole and targets.weights is None and targets.observed is None
+
+
+def _exact_moments_of_all(
+    values: NDArray[np.float64], n_threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Do as `_exact_moments` where every entry counts alike, in the core: the same bits."""
+    n_rows, n_channels = values.shape
+    shift, largest = np.zeros((2, n_channels))
+
+    def sums(shift: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.empty((2, n_channels))
+        magic = np.empty((2, n_channels))
+        for row, sizes in zip(magic, (largest, largest**2)):
+            row[:] = [ExactUnit.of(float(size), n_rows).magic for size in sizes]
+        _core.sum_deviations(values, shift, magic, found, n_threads)
+        return found
+
+    with np.errstate(over="ignore", invalid="ignore"):  # too large values are refused later
+        _core.largest_deviations(values, shift, largest, n_threads)
+        mean, deviation = sums(shift, largest)[0] / n_rows, np.empty(n_channels)
+        _core.largest_deviations(values, mean, deviation, n_threads)
+        rest, squares = sums(mean, deviation) / n_rows
+        return largest, *_corrected(mean, rest, squares)
 
 
 def _exact_block(

@@ -177,6 +177,20 @@ class TreeStructure:
         return before[:-1], before[self.subtree_end]
 
     @cached_property
+    def dependence_trees(self) -> _core.DependenceTrees:
+        """The trees as the core sends grids of values down."""
+        return _core.DependenceTrees(
+            n_categories=self.n_categories,
+            tree_offsets=self.tree_offsets,
+            feature=self.feature,
+            threshold=self.threshold,
+            right=self.right,
+            missing_left=self.missing_left,
+            category_offset=self.category_offset,
+            category_words=self.category_words,
+        )
+
+    @cached_property
     def predictor(self) -> _core.Predictor:
         """The checked trees, ready to send rows down.
 
@@ -328,6 +342,34 @@ def add_leaf_values(
         structure.predictor.add_csr(*_core_csr(X), values, channels, raw, n_threads)
     else:
         structure.predictor.add_dense(X, values, channels, raw, n_threads)
+
+
+def average_leaf_rows(
+    structure: TreeStructure,
+    X: NDArray[Any] | CSR,
+    leaves: _core.LeafAverages,
+    tree_weights: NDArray[np.float64] | None,
+    averages: NDArray[np.float64],
+    n_threads: int = 1,
+) -> None:
+    """Add the means of every row's leaves to averages in place, tree after tree.
+
+    Parameters
+    ----------
+    structure : TreeStructure
+    X : ndarray of shape (n_rows, n_features) or csr_array
+        Encoded features, float32 or float64.
+    leaves : LeafAverages
+        What the leaves of all trees hold.
+    tree_weights : ndarray of shape (n_trees, n_channels), float64, or None
+        None: sums are divided by the number of trees at the end.
+    averages : ndarray of shape (n_rows, n_channels), float64
+    n_threads : int
+    """
+    if isinstance(X, sparse.csr_array):
+        structure.predictor.average_csr(*_core_csr(X), leaves, tree_weights, averages, n_threads)
+    else:
+        structure.predictor.average_dense(X, leaves, tree_weights, averages, n_threads)
 
 
 def _core_csr(X: CSR) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
