@@ -161,3 +161,15 @@ def test_names_of_a_parquet_file_differ_in_more_than_blanks(tmp_path):
 
 def test_empty_lines_above_the_names_are_skipped(tmp_path):
     assert read_features(write(tmp_path, "\n\na,b\n1,2\n")).tolist() == [[1.0, 2.0]]
+
+
+def test_a_pattern_stands_for_all_columns_that_begin_so(tmp_path):
+    path = tmp_path / "sensors.csv"
+    path.write_text("sensor 2,size,sensor 10,sensor id,a*\n1,2,3,4,5\n6,7,8,9,10\n")
+    data = read_table(path, ["a*", "sensor *"], exclude=["*id"])
+    assert data.output_names == ["a*", "sensor 2", "sensor 10"]
+    assert data.feature_names == ["size"]
+    assert read_table(path, ["sensor ?"], exclude=["* id"]).output_names == ["sensor 2"]
+    with pytest.raises(DataFormatError, match="expected the columns \\['valve"):
+        read_table(path, ["valve *"])
+    assert read_features(path, exclude=["sensor *"]).shape == (2, 2)

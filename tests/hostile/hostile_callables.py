@@ -29,10 +29,18 @@ KNOWN = {
     "random_state": 0,
     "scores": SCORES,
     "greater_is_better": True,
+    "X_test": X[:9],
+    "y_test": NUMBERS[:9],
     "n_bootstraps": 20,
 }
 #: Further layers by name of the function, if its parameters do not say it all.
 OTHER = {
+    "bias_variance": {
+        "estimator": polyleaf.TreeRegressor(max_depth=2, max_features=1),
+        "y": NUMBERS,
+        "n_samples": 2,
+        "n_repeats": 2,
+    },
     "make_friedman1_targets": {"n_targets": 8},
     "make_extreme_labels": {"cardinality": 2.0},
     "saturation_size": {"sizes": np.array([1.0, 2.0, 4.0, 8.0])},
@@ -55,6 +63,7 @@ def function_targets():
             "statistics",
             [
                 "average_ranks",
+                "bias_variance",
                 "bootstrap_corrected_score",
                 "friedman_test",
                 "pairwise_tests",

@@ -3,11 +3,13 @@
 import copy
 import inspect
 from functools import cache, partial
+from unittest import mock
 
 import numpy as np
 from hostile_outcomes import SilentChangeError, Target
 
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
+from polyleaf.auto import candidates
 
 N_ROWS, N_FEATURES, N_OUTPUTS = 24, 3, 3
 _RNG = np.random.default_rng(0)
@@ -34,6 +36,7 @@ ARGUMENTS = {
     "given": None,
 }
 _NOT_ASKED = ("fit", "paper")
+_NO_TREES = ("ridge", "kernel_ridge", "neighbours")
 
 
 def outputs_for(name):
@@ -55,7 +58,10 @@ def new(name):
 
 @cache
 def fitted(name):
-    return new(name).fit(X, outputs_for(name))
+    # A blend of trees and rules alone, which `AutoRegressor.explain` asks for.
+    trees = [c for c in candidates._REGRESSORS if c.name not in _NO_TREES]
+    with mock.patch.object(candidates, "_REGRESSORS", trees):
+        return new(name).fit(X, outputs_for(name))
 
 
 def fit_arguments(name):

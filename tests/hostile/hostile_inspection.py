@@ -29,6 +29,7 @@ _MODELS = {
 _SMALL = {
     "n_repeats": 1,
     "n_resamples": 2,
+    "n_walks": 2,
     "random_state": 0,
     "grid_resolution": 5,
     "n_intervals": 5,
@@ -69,6 +70,7 @@ def arguments_of(name, function):
         "dependence": dependence,
         "table": explained if is_table else lambda: "rows",
         "X": lambda: X,
+        "background": lambda: X[:4],
         "y": lambda: LABELS,
         "Y": lambda: NUMBERS if model.endswith("Regressor") else LABELS,
         "features": lambda: [0, 1],

@@ -6,6 +6,8 @@ it is compared or printed.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -49,6 +51,36 @@ def expect_number(
     return number
 
 
+def is_one_of(value: Any, choices: Collection[str | None]) -> bool:
+    """Tell whether a value is among some texts, or None; whatever else is not even compared.
+
+    Examples
+    --------
+    >>> is_one_of("micro", ("macro", "micro", None)), is_one_of(["micro"], ("macro", "micro"))
+    (True, False)
+    """
+    return (value is None or isinstance(value, str)) and value in choices
+
+
+def expect_list(name: str, value: Any, of: str) -> list[Any]:
+    """Give the entries of a list or array, or raise a TypeError that says of what it must be.
+
+    Examples
+    --------
+    >>> expect_list("features", (0, "age"), "names or numbers of features")
+    [0, 'age']
+    >>> expect_list("features", 1.5, "names or numbers of features")
+    Traceback (most recent call last):
+        ...
+    TypeError: features must be a list of names or numbers of features; got 1.5.
+    """
+    is_other = isinstance(value, str | bytes | Mapping) or hasattr(value, "tocsr")
+    if not is_other:
+        with suppress(TypeError):  # arrays without dimensions can only be told by trying
+            return list(value)
+    raise TypeError(f"{name} must be a list of {of}; got {described(value)}.")
+
+
 def expect_kind(name: str, value: Any, kind: type, made_by: str) -> None:
     """Raise a TypeError if a value is not what some function makes.
 
@@ -69,3 +101,15 @@ def described(value: Any) -> str:
         return repr(value)[:80]
     kind = type(value).__name__
     return f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
+
+
+def shown(value: Any, most: int | None = None) -> str:
+    """Write a value as Python does, at most so many signs; of a matrix tell only what it is.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> shown("gausian"), shown(sparse.csr_array((2, 3))), shown(list(range(100)), 12)
+    ("'gausian'", 'a csr_array', '[0, 1, 2, 3,')
+    """
+    return described(value) if hasattr(value, "tocsr") else repr(value)[:most]

@@ -16,6 +16,7 @@ from polyleaf.datasets._files import (
     DataFormatError,
     FilePath,
     dataset_name,
+    matching,
     read_bytes,
 )
 from polyleaf.datasets._mat5 import read_matrices
@@ -125,7 +126,8 @@ def read_rda(
     targets_path : str or os.PathLike, optional
         A second file, all of whose columns are outputs.
     targets : sequence of str, optional
-        The columns of the first file that are outputs; needed if `targets_path` is not given.
+        The columns of the first file that are outputs, or patterns such as ``'Abies*'``; needed if
+        `targets_path` is not given.
     exclude : sequence of str, default=()
         Columns of the first file to leave out, such as coordinates.
     max_bytes : int, default=2**30
@@ -218,6 +220,7 @@ def _load_rda(path: FilePath, max_bytes: int) -> pd.DataFrame:
 def _known_columns(
     frame: pd.DataFrame, columns: Sequence[str], parameter: str, path: FilePath
 ) -> list[str]:
+    columns = matching(columns, [str(name) for name in frame.columns])
     for column in columns:
         if column not in frame.columns:
             known = ", ".join(map(repr, frame.columns[:10]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.matrices import is_sparse, read_sparse
-from polyleaf.checks.numbers import expect_count
+from polyleaf.checks.numbers import described, expect_count
 from polyleaf.checks.optional import require
 from polyleaf.hierarchy import Hierarchy
 
@@ -43,6 +43,8 @@ class NumberedNames(Sequence[str]):
     """
 
     def __init__(self, prefix: str, n_names: int) -> None:
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix must be a text; got {described(prefix)}.")
         self._prefix = prefix
         self._numbers = range(expect_count("n_names", n_names, least=0))
 
@@ -266,6 +268,9 @@ def _layout(matrix: Features | Outputs) -> str:
 def _count_missing(matrix: Features | Outputs) -> int:
     if sparse.issparse(matrix):
         matrix = np.asarray(read_sparse(matrix, "matrix").data)
+    if isinstance(matrix, np.ma.MaskedArray):  # what is masked is missing
+        hidden = np.ma.getmaskarray(matrix)
+        return int(hidden.sum()) + _count_missing(matrix.data[~hidden])
     if not isinstance(matrix, np.ndarray):
         return int(matrix.isna().to_numpy().sum())
     if matrix.dtype.kind == "O":

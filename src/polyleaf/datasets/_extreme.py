@@ -9,9 +9,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 
+from polyleaf.checks.memory import check_memory
 from polyleaf.checks.numbers import expect_count, expect_number
+from polyleaf.checks.randomness import read_random_state
 
 _N_RELATED = 8  # labels that tend to come with a label
 _N_WORDS = 10  # features that tell a label
@@ -58,16 +59,16 @@ def make_extreme_labels(
     >>> Y.shape, Y.nnz < 6000
     ((1000, 100000), True)
     """
-    for name, count in (
-        ("n_samples", n_samples),
-        ("n_features", n_features),
-        ("n_labels", n_labels),
-    ):
-        expect_count(name, count)
+    n_samples = expect_count("n_samples", n_samples)
+    n_features = expect_count("n_features", n_features)
+    n_labels = expect_count("n_labels", n_labels)
     told = f"from 1 to n_labels={n_labels}"
-    expect_number("cardinality", cardinality, 1.0, n_labels, told)
-    expect_number("exponent", exponent, 0.0, np.inf, "0 or more, and finite", below=True)
-    rng = check_random_state(random_state)
+    cardinality = expect_number("cardinality", cardinality, 1.0, n_labels, told)
+    told = "0 or more, and finite"
+    exponent = expect_number("exponent", exponent, 0.0, np.inf, told, below=True)
+    needed = 8 * (n_labels * (_N_RELATED + _N_WORDS) + n_features + n_samples * (_N_NOISE + 1))
+    check_memory(needed, "The data take at least", "Make fewer rows, features or labels.")
+    rng = read_random_state(random_state)
     Y = _label_rows(n_samples, n_labels, cardinality, exponent, rng)
     return _feature_rows(Y, n_features, rng), Y
 

@@ -11,10 +11,12 @@ import struct
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from polyleaf.checks.numbers import is_one_of
 from polyleaf.checks.paths import is_special
 
 FilePath = str | os.PathLike[str]
@@ -98,6 +100,25 @@ def check_distinct(targets: Sequence[str] | None) -> None:
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
         raise ValueError(f"targets must name each output once; got {twice[0]!r} twice.")
+
+
+def matching(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Replace patterns, such as ``'sensor *'``, by the columns that match, in their order.
+
+    A column's own name is never a pattern; a pattern that nothing matches stays.
+
+    Examples
+    --------
+    >>> matching(["b*", "a?"], ["a1", "b1", "b2", "a?"])
+    ['b1', 'b2', 'a?']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        is_pattern = name not in columns and any(sign in name for sign in "*?")
+        pattern = name.replace("[", "[[]")  # brackets mean themselves
+        hits = [column for column in columns if is_pattern and fnmatchcase(column, pattern)]
+        found |= dict.fromkeys(hits or [name])
+    return list(found)
 
 
 def format_suffix(path: FilePath) -> str:
@@ -199,7 +220,7 @@ def read_lines(path: FilePath, max_bytes: int = MAX_BYTES) -> list[str]:
 
 def check_on_error(on_error: str) -> None:
     """Raise unless `on_error` is one of the two choices every text reader offers."""
-    if on_error not in ("raise", "skip"):
+    if not is_one_of(on_error, ("raise", "skip")):
         raise ValueError(f"on_error must be 'raise' or 'skip'; got {on_error!r}.")
 
 

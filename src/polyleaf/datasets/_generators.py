@@ -10,10 +10,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from polyleaf.checks.memory import check_memory
 from polyleaf.checks.numbers import expect_count, expect_number
+from polyleaf.checks.randomness import read_random_state
 
 _TERMS_PER_KIND = 3
 _LABEL_BLOCK = 256  # labels whose scores are held at a time
@@ -62,7 +62,7 @@ def make_correlated_targets(
         expect_count(name, size)
     check_sizes(n_samples, n_features + n_targets, rank=rank)
     expect_number("noise", noise, 0.0, np.inf, "0 or more")
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     X = rng.uniform(-1.0, 1.0, size=(n_samples, n_features))
     factors = _hidden_factors(X[:, : _count_informative(n_informative, n_features)], rank, rng)
     Y = _standardise(factors @ rng.normal(size=(rank, n_targets)))
@@ -128,7 +128,7 @@ def make_multilabel(
     expect_number("cardinality", cardinality, 0.0, n_labels, told)
     expect_number("noise", noise, 0.0, np.inf, "0 or more")
     expect_number("skew", skew, 0.0, np.inf, "0 or more")
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     X = rng.uniform(-1.0, 1.0, size=(n_samples, n_features))
     factors = _hidden_factors(X[:, : _count_informative(n_informative, n_features)], rank, rng)
     counts = _label_counts(n_samples, n_labels, cardinality, skew)

@@ -49,7 +49,8 @@ def load(
         (svmlight and extreme classification), .mat, .rda, .RData or .rds; text may be compressed
         by gzip, bzip2 or xz.
     targets : sequence of str, optional
-        The names of the outputs; needed for tables. In a .mat file, the one matrix of outputs.
+        The names of the outputs; needed for tables, where ``'sensor *'`` stands for all columns
+        that begin so. In a .mat file, the one matrix of outputs.
     n_targets : int, optional
         The number of outputs, the last attributes of an ARFF file.
     xml : str or os.PathLike, optional
@@ -86,7 +87,10 @@ def load(
     if suffix == ".arff":
         return _load_arff(path, targets, n_targets, xml, max_bytes)
     if n_targets is not None or xml is not None:
-        raise ValueError(f"n_targets and xml are for ARFF files; got {Path(path).name!r}.")
+        raise ValueError(
+            f"n_targets and xml are for ARFF files; got {Path(path).name!r}. Give targets: names, "
+            "or patterns such as 'sensor *'."
+        )
     if suffix in _SVMLIGHT:
         if targets is not None:
             raise ValueError(f"{Path(path).name!r} lists its labels: give no targets.")
@@ -137,7 +141,8 @@ def _xml_beside(path: FilePath) -> Path | None:
 def _required(targets: Sequence[str] | None, path: FilePath, advice: str = "") -> Sequence[str]:
     if targets is None:
         raise ValueError(
-            f"targets must name the outputs among the columns of {Path(path).name}.{advice}"
+            f"targets must name the outputs among the columns of {Path(path).name}, by names or "
+            f"patterns such as 'sensor *'.{advice}"
         )
     return targets
 

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from polyleaf.checks.numbers import described, expect_count, expect_number
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.datasets._generators import check_sizes
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,7 @@ def make_friedman1_targets(
         raise ValueError(
             f"structure must be 'chain', 'group' or 'ind'; got {described(structure)}."
         )
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     X = rng.normal(size=(n_samples, 5 * n_targets if structure == "ind" else 5))
     noise = rng.normal(size=(n_samples, n_targets))
     if structure == "ind":
@@ -143,7 +143,7 @@ def make_linear_labels(
             "dependence must be 'independent', 'marginal' or 'conditional'; got "
             f"{described(dependence)}."
         )
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     if dependence == "independent":
         X = np.hstack([_disc(n_samples, rng) for _ in range(n_labels)])
         normals = _normals(rng.uniform(0.0, angle, size=n_labels))
@@ -204,7 +204,7 @@ def make_circle_labels(
     check_sizes(n_samples, 3 + n_labels)
     expect_number("density", density, 0.5, 1.0, "from 0.5 to below 1", below=True)
     expect_number("union_share", union_share, 0.0, 0.5, "from 0 to 0.5")
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     points = _disc(n_samples, rng)
     scores = points @ _normals(rng.uniform(0.0, 2.0 * np.pi, size=n_labels)).T
     # Evenly spread around the density, so that their mean is the density.

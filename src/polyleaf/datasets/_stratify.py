@@ -15,9 +15,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.numbers import is_one_of, shown
+from polyleaf.checks.randomness import read_random_state
 
 Trait = Literal["label", "label_pair", "label_set", "cardinality"]
 _TRAITS = ("label", "label_pair", "label_set", "cardinality")
@@ -80,7 +81,7 @@ class MultiLabelKFold:
         n_splits = self.n_splits
         if not isinstance(n_splits, (int, np.integer)) or not 2 <= n_splits <= _MOST_PARTS:
             raise ValueError(
-                f"n_splits must be an integer from 2 to {_MOST_PARTS}; got {n_splits!r:.80}."
+                f"n_splits must be an integer from 2 to {_MOST_PARTS}; got {shown(n_splits, 80)}."
             )
         part_of = stratified_parts(
             y, [1.0 / n_splits] * n_splits, by=self.by, random_state=self.random_state
@@ -135,14 +136,14 @@ def stratified_parts(
     """
     shares = np.asarray(sizes, dtype=np.float64)
     if shares.ndim != 1 or shares.size < 2 or not (shares > 0).all():
-        raise ValueError(f"sizes must be at least two numbers above 0; got {sizes!r}.")
+        raise ValueError(f"sizes must be at least two numbers above 0; got {shown(sizes)}.")
     labels = _read_labels(Y)
     if labels.shape[0] < shares.size:
         raise ValueError(
             f"Y must have at least as many rows as there are parts, {shares.size}; got "
             f"{labels.shape[0]}."
         )
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     return _deal(_traits(labels, by), shares / shares.sum(), rng)
 
 
@@ -170,8 +171,8 @@ def _traits(labels: sparse.csr_array, by: str) -> sparse.csr_array:
         return labels
     if by == "label_pair":
         return _label_pairs(labels)
-    if by not in _TRAITS:
-        raise ValueError(f"by must be one of {', '.join(map(repr, _TRAITS))}; got {by!r}.")
+    if not is_one_of(by, _TRAITS):
+        raise ValueError(f"by must be one of {', '.join(map(repr, _TRAITS))}; got {shown(by)}.")
     n_rows = labels.shape[0]
     if by == "cardinality":
         group_of = np.diff(labels.indptr)

@@ -22,6 +22,7 @@ from polyleaf.datasets._files import (
     check_distinct,
     dataset_name,
     format_suffix,
+    matching,
     read_bytes,
     read_lines,
     too_large,
@@ -50,7 +51,8 @@ def read_table(
     path : str or os.PathLike
         The file, named .csv, .tsv or .parquet; text may be compressed by gzip, bzip2 or xz.
     targets : sequence of str
-        The columns that are outputs, in the order wanted. The others are features.
+        The columns that are outputs, in the order wanted; ``'sensor *'`` stands for all that
+        begin so. The others are features.
     exclude : sequence of str, default=()
         Columns that are neither, such as an identifier.
     max_bytes : int, default=2**30
@@ -87,6 +89,9 @@ def read_table(
     check_distinct(targets)
     pandas = require("pandas", f"reading {path}")
     frame = _read_frame(path, pandas, max_bytes)
+    columns = [str(name) for name in frame.columns]
+    exclude = matching(exclude, columns)
+    targets = matching(targets, [name for name in columns if name not in exclude])
     _check_columns(frame, [*targets, *exclude], path)
     dropped = {*targets, *exclude}
     names = [name for name in frame.columns if name not in dropped]
@@ -141,7 +146,7 @@ def read_features(
     """
     pandas = require("pandas", f"reading {path}")
     frame = _read_frame(path, pandas, max_bytes)
-    dropped = set(exclude)
+    dropped = set(matching(exclude, [str(name) for name in frame.columns]))
     frame = frame[[name for name in frame.columns if name not in dropped]]
     features = as_features(frame, path)
     if as_frame and isinstance(features, np.ndarray):

@@ -20,6 +20,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import expect_count, is_one_of, shown
 from polyleaf.decoding._inputs import (
     Floats,
     log_odds_of,
@@ -148,10 +149,12 @@ class LabelCalibrator(BaseEstimator):
         return sparse.csr_array((values, columns, given.indptr), shape=given.shape)
 
     def _check_params(self) -> None:
-        if self.method not in ("sigmoid", "isotonic"):
-            raise ValueError(f"method must be 'sigmoid' or 'isotonic'; got {self.method!r}.")
-        if self.inputs not in ("probability", "score"):
-            raise ValueError(f"inputs must be 'probability' or 'score'; got {self.inputs!r}.")
+        if not is_one_of(self.method, ("sigmoid", "isotonic")):
+            raise ValueError(f"method must be 'sigmoid' or 'isotonic'; got {shown(self.method)}.")
+        if not is_one_of(self.inputs, ("probability", "score")):
+            raise ValueError(f"inputs must be 'probability' or 'score'; got {shown(self.inputs)}.")
+
+        expect_count("min_positives", self.min_positives, 0)
 
     def _read(self, values: Any) -> Any:
         if self.inputs == "probability":

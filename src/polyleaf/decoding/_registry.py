@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.decoding._base import Decoder
 from polyleaf.decoding._bayes import ExampleF1, Jaccard, KnownLabelSet, Subset
@@ -52,8 +53,10 @@ def resolve(decoding: str | Decoder) -> Decoder:
         if decoding in DECODERS:
             return DECODERS[decoding]()
         hint = did_you_mean(decoding, DECODERS)
-        raise ValueError(f"decoding must be one of {names} or a Decoder; got {decoding!r}.{hint}")
+        raise ValueError(
+            f"decoding must be one of {names} or a Decoder; got {shown(decoding)}.{hint}"
+        )
     hint = ""
     if isinstance(decoding, type) and issubclass(decoding, Decoder):
         hint = f" Did you mean {decoding.__name__}()?"
-    raise TypeError(f"decoding must be one of {names} or a Decoder; got {decoding!r}.{hint}")
+    raise TypeError(f"decoding must be one of {names} or a Decoder; got {shown(decoding)}.{hint}")

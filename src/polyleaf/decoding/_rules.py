@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.decoding._base import Decoder
 
 
@@ -37,7 +38,7 @@ class Threshold(Decoder):
         if values.dtype.kind not in "fiu" or values.ndim > 1 or not _in_unit(values):
             raise ValueError(
                 "threshold must be a number from 0 to 1, or one per label; got "
-                f"{self.threshold!r}."
+                f"{shown(self.threshold)}."
             )
 
     def decode_rows(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -86,14 +87,15 @@ class TopK(Decoder):
         if not (is_count and int(self.k) >= 0) and not (
             isinstance(self.k, str) and self.k == "expected"
         ):
-            raise ValueError(f"k must be an integer >= 0 or 'expected'; got {self.k!r}.")
+            raise ValueError(f"k must be an integer >= 0 or 'expected'; got {shown(self.k)}.")
 
     def decode_rows(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Choose label sets for a block of rows."""
         if self.k == "expected":
             sizes = np.rint(probabilities.sum(axis=1)).astype(np.int64)
         else:
-            sizes = np.full(probabilities.shape[0], int(self.k), dtype=np.int64)
+            k = min(int(self.k), probabilities.shape[1])
+            sizes = np.full(probabilities.shape[0], k, dtype=np.int64)
         return first_labels(probabilities, sizes)
 
 

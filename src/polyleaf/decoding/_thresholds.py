@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.decoding._base import Decoder
 from polyleaf.decoding._inputs import Floats, read_labels, read_probabilities
 
@@ -56,7 +57,7 @@ class TunedThreshold(Decoder):
         """Raise a ValueError if a parameter has an invalid value."""
         if self.score is not None and not callable(self.score):
             raise ValueError(
-                f"score must be None or a function of Y and predictions; got {self.score!r}."
+                f"score must be None or a function of Y and predictions; got {shown(self.score)}."
             )
 
     def fit(self, Y: Any, probabilities: Any = None) -> TunedThreshold:
@@ -129,13 +130,15 @@ class LabelThresholds(Decoder):
 
     def check_params(self) -> None:
         """Raise a ValueError if a parameter has an invalid value."""
-        if self.objective not in ("macro_f1", "micro_f1", "hamming_loss"):
+        if not is_one_of(self.objective, ("macro_f1", "micro_f1", "hamming_loss")):
             raise ValueError(
                 "objective must be 'macro_f1', 'micro_f1' or 'hamming_loss'; got "
-                f"{self.objective!r}."
+                f"{shown(self.objective)}."
             )
         if not isinstance(self.min_positives, (int, np.integer)) or self.min_positives < 0:
-            raise ValueError(f"min_positives must be an integer >= 0; got {self.min_positives!r}.")
+            raise ValueError(
+                f"min_positives must be an integer >= 0; got {shown(self.min_positives)}."
+            )
 
     def fit(self, Y: Any, probabilities: Any = None) -> LabelThresholds:
         """Find the best threshold of each label.

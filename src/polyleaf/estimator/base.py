@@ -42,6 +42,7 @@ from polyleaf.estimator.parameters import (
     parameters_from_json,
     parameters_to_json,
 )
+from polyleaf.estimator.published import Published
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
@@ -194,7 +195,7 @@ def _on_one_state(method: Any) -> Any:
     return read
 
 
-class Estimator(OneState, CallbackSupportMixin, BaseEstimator):
+class Estimator(Published, OneState, CallbackSupportMixin, BaseEstimator):
     """Base of all estimators."""
 
     #: What each parameter of the constructor may be, means, and how files hold it.

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import decoding, metrics
+from polyleaf.checks.numbers import shown
 from polyleaf.data import (
     Targets,
     TargetSchema,
@@ -73,7 +74,8 @@ class Classifier(ClassifierMixin, Estimator):
         if needs_sets and not self._keeps_label_sets:
             raise ValueError(
                 f"decoding of {name} must be 'auto', one of {', '.join(map(repr, PLAIN_RULES))} "
-                f"or such a Decoder; got {rule!r}, which needs the label sets of the training "
+                f"or such a Decoder; got "
+                f"{shown(rule)}, which needs the label sets of the training "
                 f"rows. Use TunedDecoder({name}(...), decoding='known_label_set')."
             )
 
@@ -160,7 +162,7 @@ class Classifier(ClassifierMixin, Estimator):
                 "predict_proba."
             )
         if not isinstance(k, numbers.Integral) or k < 1:
-            raise ValueError(f"k must be an integer >= 1; got {k!r}.")
+            raise ValueError(f"k must be an integer >= 1; got {shown(k)}.")
         found = self._likeliest(X, int(k))
         return named_entries(found, self.output_names_) if names else found
 
@@ -271,7 +273,7 @@ def is_decoding(value: Any) -> bool:
     rule = decoding.resolve(value)
     if rule.needs_probabilities:
         raise ValueError(
-            f"decoding must be a rule that needs no held-out rows; got {value!r}. Wrap the "
+            f"decoding must be a rule that needs no held-out rows; got {shown(value)}. Wrap the "
             f"classifier: TunedDecoder(classifier, decoding={value!r})."
         )
     rule.check_params()
@@ -285,7 +287,8 @@ def decoding_to_json(value: Any) -> Any:
     names = {cls: name for name, cls in decoding.DECODERS.items()}
     if type(value) not in names:
         raise TypeError(
-            f"A model file can hold polyleaf's own decoders; got {value!r:.80}. Change it with "
+            f"A model file can hold polyleaf's own decoders; got "
+            f"{shown(value, 80)}. Change it with "
             "set_params, or pickle the model."
         )
     parameters = value.get_params(deep=False)
@@ -306,10 +309,10 @@ def decoding_from_json(stored: Any) -> Any:
     if isinstance(stored, str):
         return stored
     if not isinstance(stored, dict) or set(stored) != {"decoder", "parameters"}:
-        raise ValueError(f"Expected a decoder; got {stored!r:.80}.")
+        raise ValueError(f"Expected a decoder; got {shown(stored, 80)}.")
     name, parameters = stored["decoder"], stored["parameters"]
     if name not in decoding.DECODERS or not isinstance(parameters, dict):
-        raise ValueError(f"Expected a decoder; got {stored!r:.80}.")
+        raise ValueError(f"Expected a decoder; got {shown(stored, 80)}.")
     cls: Any = decoding.DECODERS[name]
     return cls(**complete_parameters(cls(), parameters, f"A stored {name!r} decoder"))
 

@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from polyleaf import losses, projections
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.parameters import PLAIN, Stored, parameter_to_json
 from polyleaf.hierarchy import Hierarchy
@@ -99,7 +100,7 @@ def check_parameters(estimator: Any) -> None:
         if not parameter.accepts(value):
             raise InvalidParameterError(
                 f"{name} of {type(estimator).__name__} must be {parameter.expected}; "
-                f"got {value!r}.{did_you_mean(value, parameter.names)}"
+                f"got {shown(value)}.{did_you_mean(value, parameter.names)}"
             )
 
 

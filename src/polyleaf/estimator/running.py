@@ -84,14 +84,21 @@ def _terminal_bar(description: str, total: int) -> Iterator[Callable[..., None]]
         TextColumn("{task.fields[shown]}"),
         console=Console(file=sys.stderr),
     )
-    with bar:
-        task = bar.add_task(description, total=total or None, shown="")
+    task = bar.add_task(description, total=total or None, shown="")
 
-        def advance(n_steps: int = 1, **fields: float) -> None:
-            shown = "  ".join(f"{name} {value:.4g}" for name, value in fields.items())
-            bar.update(task, advance=n_steps, shown=shown)
+    def advance(n_steps: int = 1, **fields: float) -> None:
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in fields.items())
+        bar.update(task, advance=n_steps, shown=shown)
 
+    try:
+        bar.start()
+    except RuntimeError:  # no memory for the thread of the bar: the fit goes on without one
+        yield lambda n_steps=1, **fields: None
+        return
+    try:
         yield advance
+    finally:
+        bar.stop()
 
 
 def in_threads(

@@ -40,8 +40,8 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     "n_estimators": Parameter(
         "int",
         "Number of trees (with ``projection='round_robin'``, of trees per output) or of graphs.",
-        lambda v: is_int(v, 1),
-        "an integer >= 1",
+        lambda v: is_int(v, 1, 2**31 - 1),
+        "an integer >= 1, below 2**31",
     ),
     "loss": Parameter(
         "str or Loss",

@@ -12,6 +12,8 @@ from polyleaf.data import TargetSchema
 
 _LARGEST_WRITTEN_OUT = 1e9
 _SMALLEST_WRITTEN_OUT = 1e-4
+#: No double has more that mean something.
+_MOST_DECIMALS = 20
 
 
 def format_number(value: float, decimals: int, *, sign: bool = False) -> str:
@@ -34,6 +36,7 @@ def format_number(value: float, decimals: int, *, sign: bool = False) -> str:
     """
     if np.isnan(value):
         return "unknown"
+    decimals = min(decimals, _MOST_DECIMALS)
     size = abs(value)
     is_written_out = _SMALLEST_WRITTEN_OUT <= size < _LARGEST_WRITTEN_OUT
     if value != 0 and not is_written_out:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.hierarchy._hierarchy import Hierarchy, read_names
+from polyleaf.hierarchy._hierarchy import Hierarchy, read_count, read_names
 
 _EXPECTED = (
     "hierarchy must be the parent of each output (-1 for roots), a list of edges (parent, child), "
@@ -57,6 +58,8 @@ def as_hierarchy(
     array([0, 1, 2, 0])
     """
     outputs = None if names is None else read_names(names)
+    if n_outputs is not None:
+        n_outputs = read_count(n_outputs)
     if n_outputs is None and outputs is not None:
         n_outputs = len(outputs)
     if isinstance(given, Hierarchy):
@@ -72,14 +75,14 @@ def as_hierarchy(
         return _from_edges(values, n_outputs, outputs)
     if all(_is_whole(value) for value in values):
         return _from_parents(values, n_outputs, outputs)
-    raise TypeError(f"{_EXPECTED}; got {given!r:.80}.")
+    raise TypeError(f"{_EXPECTED}; got {shown(given, 80)}.")
 
 
 def _listed(given: Any) -> list[Any]:
     """Give the entries of a sequence or array."""
     is_other = isinstance(given, str | bytes | Mapping) or is_sparse(given)
     if is_other or not hasattr(given, "__len__"):
-        raise TypeError(f"{_EXPECTED}; got {given!r:.80}.")
+        raise TypeError(f"{_EXPECTED}; got {shown(given, 80)}.")
     if hasattr(given, "tolist"):  # NumPy's arrays, pandas' series
         given = given.tolist()
     elif hasattr(given, "to_numpy"):  # frames with the columns parent and child
@@ -87,7 +90,7 @@ def _listed(given: Any) -> list[Any]:
     try:
         values = list(given)
     except TypeError as error:
-        raise TypeError(f"{_EXPECTED}; got {given!r:.80}.") from error
+        raise TypeError(f"{_EXPECTED}; got {shown(given, 80)}.") from error
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
@@ -167,7 +170,7 @@ def _number_of(end: Any, place: dict[str, int], n_outputs: int) -> int:
             return place[end]
         known = "have no names" if not place else "have other names"
         raise ValueError(
-            f"hierarchy must have edges between outputs of y, which {known}; got {end!r:.60}."
+            f"hierarchy must have edges between outputs of y, which {known}; got {shown(end, 60)}."
             f"{did_you_mean(end, list(place)[:5000])} Name outputs by a frame or output_names of "
             "fit; leave out edges from a root that is no output."
         )
@@ -193,7 +196,8 @@ def _from_graph(graph: Any, n_outputs: int | None, names: tuple[str, ...] | None
     strange = [node for node in nodes if not (_is_whole(node) or isinstance(node, str))]
     if strange:
         raise TypeError(
-            f"Nodes of a hierarchy must be numbers or names of outputs; got {strange[0]!r:.60}."
+            f"Nodes of a hierarchy must be numbers or names of outputs; got "
+            f"{shown(strange[0], 60)}."
         )
     return _from_edges(pairs, n_outputs, names)
 
@@ -207,12 +211,14 @@ def _from_paths(
     deep = [path for path, names_of in zip(paths, parts) if len(names_of) > _MOST_LEVELS]
     if deep:
         raise ValueError(
-            f"A path of a hierarchy may have {_MOST_LEVELS} names; got {deep[0]!r:.60} with more."
+            f"A path of a hierarchy may have {_MOST_LEVELS} names; got "
+            f"{shown(deep[0], 60)} with more."
         )
     empty = [path for path, names_of in zip(paths, parts) if not all(p.strip() for p in names_of)]
     if empty:
         raise ValueError(
-            f"A path of a hierarchy must be names joined by '/', none empty; got {empty[0]!r:.60}."
+            f"A path of a hierarchy must be names joined by '/', none empty; got "
+            f"{shown(empty[0], 60)}."
         )
     if names is not None and set(names) == set(paths):
         parts = [tuple(name.strip().strip("/").split("/")) for name in names]

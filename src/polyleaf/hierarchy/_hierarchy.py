@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.hierarchy import _closing
 
@@ -79,7 +80,7 @@ class Hierarchy:
     depth: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        n_outputs = _checked_count(self.n_outputs)
+        n_outputs = read_count(self.n_outputs)
         edges = _checked_edges(self.edges, n_outputs)
         found: dict[str, Any] = {
             "n_outputs": n_outputs,
@@ -154,7 +155,8 @@ class Hierarchy:
         number = int(label)
         if not 0 <= number < self.n_outputs:
             raise ValueError(
-                f"label must be a name or a number from 0 to {self.n_outputs - 1}; got {label!r}."
+                f"label must be a name or a number from 0 to {self.n_outputs - 1}; got "
+                f"{shown(label)}."
             )
         return number
 
@@ -337,18 +339,19 @@ def numbers_of(wanted: Any, names: tuple[str, ...] | None, what: str) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-def _checked_count(n_outputs: Any) -> int:
+def read_count(n_outputs: Any) -> int:
+    """Read a number of outputs, or raise a ValueError."""
     is_count = isinstance(n_outputs, int | np.integer) and not isinstance(n_outputs, bool)
     if not is_count or not 1 <= n_outputs <= _MOST_OUTPUTS:
         raise ValueError(
-            f"n_outputs of a hierarchy must be an integer >= 1; got {n_outputs!r:.60}."
+            f"n_outputs of a hierarchy must be an integer >= 1; got {shown(n_outputs, 60)}."
         )
     return int(n_outputs)
 
 
 def _checked_w0(w0: Any) -> float:
     if not isinstance(w0, Real) or isinstance(w0, bool) or not 0 < float(w0) <= 1:
-        raise ValueError(f"w0 of a hierarchy must be a number in (0, 1]; got {w0!r:.60}.")
+        raise ValueError(f"w0 of a hierarchy must be a number in (0, 1]; got {shown(w0, 60)}.")
     return float(w0)
 
 
@@ -361,7 +364,7 @@ def read_names(names: Any) -> tuple[str, ...]:
         If it is none.
     """
     if isinstance(names, str) or is_sparse(names) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names of a hierarchy must be a list of names; got {names!r:.60}.")
+        raise TypeError(f"names of a hierarchy must be a list of names; got {shown(names, 60)}.")
     return tuple(str(name) for name in names)
 
 

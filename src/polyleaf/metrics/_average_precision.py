@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.metrics._auc import Entries, joined_entries, label_entries
 from polyleaf.metrics._inputs import Floats, read_entry_weights, read_labels, read_scores
 
@@ -53,8 +54,10 @@ def average_precision_score(
     >>> round(average_precision_score(Y, scores), 3)
     0.867
     """
-    if average is not None and average not in _AVERAGES:
-        raise ValueError(f"average must be 'micro', 'macro', 'weighted' or None; got {average!r}.")
+    if average is not None and not is_one_of(average, _AVERAGES):
+        raise ValueError(
+            f"average must be 'micro', 'macro', 'weighted' or None; got {shown(average)}."
+        )
     true = read_labels(y_true, "y_true", allow_unobserved=True)
     scores = read_scores(y_score, true.shape)
     weights = read_entry_weights(sample_weight, true.shape)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.hierarchy import as_hierarchy
 from polyleaf.metrics._inputs import Floats, read_label_pair, read_labels, read_row_weights
 from polyleaf.metrics._overlap import row_overlap
@@ -120,8 +121,8 @@ def _sizes(
     y_true: Any, y_pred: Any, hierarchy: Any, average: str, sample_weight: Any
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Count true, predicted and common labels of every row, or of all; and their weights."""
-    if average not in ("micro", "example"):
-        raise ValueError(f"average must be 'micro' or 'example'; got {average!r}.")
+    if not is_one_of(average, ("micro", "example")):
+        raise ValueError(f"average must be 'micro' or 'example'; got {shown(average)}.")
     true, pred = read_label_pair(y_true, y_pred)
     if hierarchy is not None:
         order = as_hierarchy(hierarchy, true.shape[1])

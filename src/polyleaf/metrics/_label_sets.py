@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.metrics._inputs import (
     Floats,
     Labels,
@@ -279,8 +280,8 @@ def label_f1_score(
     >>> label_f1_score([[1, 0], [1, 1]], [[1, 1], [1, 1]], average=None)
     array([1.        , 0.66666667])
     """
-    if average not in ("macro", "micro", None):
-        raise ValueError(f"average must be 'macro', 'micro' or None; got {average!r}.")
+    if not is_one_of(average, ("macro", "micro", None)):
+        raise ValueError(f"average must be 'macro', 'micro' or None; got {shown(average)}.")
     true, pred = read_label_pair(y_true, y_pred)
     overlap = label_overlap(true, pred, read_row_weights(sample_weight, true.shape[0]))
     doubled, sizes = 2.0 * overlap.n_both, overlap.n_true + overlap.n_pred
@@ -328,7 +329,7 @@ def _mean_ratio(
 
 def _ratios(numerators: Floats, denominators: Floats, zero_division: float) -> Floats:
     if not (np.isnan(zero_division) or 0.0 <= zero_division <= 1.0):
-        raise ValueError(f"zero_division must be from 0 to 1, or NaN; got {zero_division!r}.")
+        raise ValueError(f"zero_division must be from 0 to 1, or NaN; got {shown(zero_division)}.")
     ratios = np.full(numerators.shape, float(zero_division))
     np.divide(numerators, denominators, out=ratios, where=denominators > 0)
     return ratios

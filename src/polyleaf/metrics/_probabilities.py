@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.metrics._inputs import (
     Bools,
     Floats,
@@ -101,8 +102,8 @@ def brier_score_loss(
 
 def check_average(average: Any) -> None:
     """Raise unless this is a way to average over labels."""
-    if average not in ("macro", "micro", None):
-        raise ValueError(f"average must be 'macro', 'micro' or None; got {average!r}.")
+    if not is_one_of(average, ("macro", "micro", None)):
+        raise ValueError(f"average must be 'macro', 'micro' or None; got {shown(average)}.")
 
 
 def averaged(values: Floats, totals: Floats, average: Average) -> Any:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.metrics._inputs import (
     Bools,
     Floats,
@@ -64,8 +65,8 @@ def label_ranking_average_precision_score(
     >>> label_ranking_average_precision_score(Y, scores, empty_rows="drop")
     0.5
     """
-    if empty_rows not in ("count", "drop"):
-        raise ValueError(f"empty_rows must be 'count' or 'drop'; got {empty_rows!r}.")
+    if not is_one_of(empty_rows, ("count", "drop")):
+        raise ValueError(f"empty_rows must be 'count' or 'drop'; got {shown(empty_rows)}.")
     true, weights, blocks = _read(y_true, y_score, sample_weight)
     values = np.ones(true.shape[0])
     n_true = np.zeros(true.shape[0])

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.metrics import (
     _auc,
@@ -361,7 +362,7 @@ def resolve(metric: str | Metric, task: str | None = None) -> Metric:
             f"{_listed(task)}."
         )
     choices = " or ".join(f"{_listed(t)} ({t})" for t in (_TASKS if task is None else (task,)))
-    told = f"metric must be one of {choices} or a Metric; got {metric!r}."
+    told = f"metric must be one of {choices} or a Metric; got {shown(metric)}."
     if not isinstance(metric, str):
         raise TypeError(told)
     near = [m.name for m in METRICS.values() if task in (None, m.task)]

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.metrics._inputs import Floats, check_same_shape, read_entry_weights, read_targets
 
 #: Entries of sparse matrices that are made dense at a time.
@@ -289,7 +290,7 @@ def relative_root_mean_squared_error(
     if baseline.shape not in ((), (n_targets,)) or np.isinf(baseline).any():
         raise ValueError(
             f"train_mean must hold one finite number for each of the {n_targets} targets; "
-            f"got {train_mean!r}."
+            f"got {shown(train_mean)}."
         )
     baseline = np.broadcast_to(baseline, (n_targets,))
     ratios: list[Floats] = []
@@ -334,8 +335,8 @@ def overfitting_score(train_error: float, test_error: float) -> float:
     are_numbers = isinstance(train_error, Real) and isinstance(test_error, Real)
     if not are_numbers or not (train_error >= 0 and test_error >= 0):
         raise ValueError(
-            f"train_error and test_error must be errors, 0 or more; got {train_error!r} and "
-            f"{test_error!r}."
+            f"train_error and test_error must be errors, 0 or more; got {shown(train_error)} and "
+            f"{shown(test_error)}."
         )
     if train_error <= _ROUNDING_SHARE * test_error:
         return float("nan")
@@ -370,7 +371,7 @@ def _combine(scores: Floats, multioutput: Multioutput) -> Any:
         return scores
     if multioutput != "uniform_average":
         raise ValueError(
-            f"multioutput must be 'uniform_average' or 'raw_values'; got {multioutput!r}."
+            f"multioutput must be 'uniform_average' or 'raw_values'; got {shown(multioutput)}."
         )
     defined = scores[~np.isnan(scores)]
     return float(defined.mean()) if defined.size else float("nan")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyleaf.checks.matrices import as_floats, read_array
+from polyleaf.checks.numbers import shown
 from polyleaf.metrics._inputs import Floats, Labels, read_labels, read_row_weights, read_scores
 from polyleaf.metrics._label_sets import mean_over_rows
 from polyleaf.metrics._places import gains_by_place, ideal_gains_by_place
@@ -141,8 +142,9 @@ def label_propensities(y_train: Any, *, a: float = 0.55, b: float = 1.5) -> NDAr
     are_numbers = isinstance(a, numbers.Real) and isinstance(b, numbers.Real)
     if not are_numbers or not (0 < a <= _LARGEST_EXPONENT and 0 < b < np.inf):
         raise ValueError(
-            f"a and b must be above 0, finite, and a at most {_LARGEST_EXPONENT}; got {a!r:.80} "
-            f"and {b!r:.80}."
+            f"a and b must be above 0, finite, and a at most {_LARGEST_EXPONENT}; got "
+            f"{shown(a, 80)} "
+            f"and {shown(b, 80)}."
         )
     labels = read_labels(y_train, "y_train", allow_unobserved=True)
     n_rows = labels.shape[0]
@@ -271,7 +273,7 @@ def _read(
 
 def _checked_k(k: Any) -> int:
     if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k must be an integer >= 1; got {k!r}.")
+        raise ValueError(f"k must be an integer >= 1; got {shown(k)}.")
     return int(k)
 
 

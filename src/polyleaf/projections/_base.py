@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from polyleaf.checks import memory
+from polyleaf.checks.numbers import shown
 from polyleaf.projections._view import LANES, View, channel_means, varying_channels
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ class Projection(BaseEstimator, ABC):
         if not isinstance(view, View):
             raise TypeError(
                 f"draw of {name} must return a View, such as View.of_selection or View.of_mixing "
-                f"make; got {view!r:.80}."
+                f"make; got {shown(view, 80)}."
             )
         if view.seen.size != context.n_channels:
             raise ValueError(
@@ -381,7 +382,7 @@ def check_n_components(n_components: Any) -> None:
     if not valid:
         raise ValueError(
             "n_components must be an int of at least 1, a fraction (a float in (0, 1]), 'log' "
-            f"or 'sqrt'; got {n_components!r}."
+            f"or 'sqrt'; got {shown(n_components)}."
         )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from polyleaf.checks.numbers import shown
 from polyleaf.projections._base import MixingProjection, check_view_memory, count_components
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Rademacher(_SignedProjection):
         super().check_params()
         is_number = isinstance(self.density, Real) and not isinstance(self.density, bool)
         if not is_number or not 0 < self.density <= 1:
-            raise ValueError(f"density must be a number in (0, 1]; got {self.density!r}.")
+            raise ValueError(f"density must be a number in (0, 1]; got {shown(self.density)}.")
 
     def _density_for(self, n_channels: int) -> float:
         return float(self.density)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
 from polyleaf.projections._base import Projection
@@ -71,7 +72,8 @@ def resolve(projection: str | Projection | None) -> Projection | None:
     if isinstance(projection, type) and issubclass(projection, Projection):
         hint = f" Did you mean {projection.__name__}()?"
     raise TypeError(
-        f"projection must be None, one of {_names()} or a Projection; got {projection!r}.{hint}"
+        f"projection must be None, one of {_names()} or a Projection; got "
+        f"{shown(projection)}.{hint}"
     )
 
 
@@ -97,7 +99,8 @@ def to_json(projection: Projection) -> dict[str, Any]:
     names = {cls: name for name, cls in PROJECTIONS.items()}
     if type(projection) not in names:
         raise TypeError(
-            f"A model file can hold the projections {_names()}; got {projection!r}. Register its "
+            f"A model file can hold the projections {_names()}; got "
+            f"{shown(projection)}. Register its "
             "class in polyleaf.projections.PROJECTIONS, before saving and before loading."
         )
     projection.check_params()
@@ -126,11 +129,11 @@ def from_json(description: Any) -> Projection:
     Gaussian(n_components=5)
     """
     projection: Projection
-    projection, params = read_description(description, "projection", _class_named)
+    projection, params = read_description(description, "projection", _stored_class)
     candidates = params.get("candidates")
     if candidates is not None:
         if not isinstance(candidates, list):
-            raise ValueError(f"Stored candidates must be a list; got {candidates!r:.80}.")
+            raise ValueError(f"Stored candidates must be a list; got {shown(candidates, 80)}.")
         params = params | {"candidates": [from_json(stored) for stored in candidates]}
     projection.set_params(**params)
     projection.check_params()
@@ -145,12 +148,24 @@ def _value_to_json(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _stored_class(name: str) -> type[Projection]:
+    try:
+        return _class_named(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} Register a class of your own in polyleaf.projections.PROJECTIONS "
+            "before loading."
+        ) from error
+
+
 def _class_named(name: str) -> type[Projection]:
     """Look up a projection class; suggest the nearest name if there is none."""
     if name in PROJECTIONS:
         return PROJECTIONS[name]
     hint = did_you_mean(name, PROJECTIONS)
-    raise ValueError(f"projection must be one of {_names()} or a Projection; got {name!r}.{hint}")
+    raise ValueError(
+        f"projection must be one of {_names()} or a Projection; got {shown(name)}.{hint}"
+    )
 
 
 def _names() -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from polyleaf.checks.numbers import shown
 from polyleaf.projections._base import (
     Projection,
     check_n_components,
@@ -251,12 +252,12 @@ class Adaptive(Projection):
         given = list(self.candidates) if isinstance(self.candidates, Sequence) else []
         if not given or not all(isinstance(candidate, Projection) for candidate in given):
             raise ValueError(
-                f"candidates must be None or a list of projections; got {self.candidates!r}."
+                f"candidates must be None or a list of projections; got {shown(self.candidates)}."
             )
         for candidate in given:
             if candidate.uses_feedback:
                 raise ValueError(
-                    f"candidates must not choose by themselves; got {candidate!r}. Put its "
+                    f"candidates must not choose by themselves; got {shown(candidate)}. Put its "
                     "candidates into the list."
                 )
             candidate.check_params()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from polyleaf.checks.numbers import shown
 from polyleaf.projections._base import Projection
 from polyleaf.projections._view import View
 
@@ -47,7 +48,7 @@ class FromTransformer(Projection):
         if isinstance(self.transformer, type) or not hasattr(self.transformer, "fit_transform"):
             raise TypeError(
                 "transformer must have a method fit_transform, as scikit-learn's have; got "
-                f"{self.transformer!r}."
+                f"{shown(self.transformer)}."
             )
 
     def draw(self, context: ProjectionContext) -> View:

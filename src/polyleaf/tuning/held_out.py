@@ -14,6 +14,8 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing
 
 from polyleaf.checks.matrices import is_sparse, read_sparse
+from polyleaf.checks.numbers import shown
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.data import read_classes
 from polyleaf.data.wrapped_inputs import read_rows
 from polyleaf.datasets import MultiLabelKFold
@@ -113,18 +115,19 @@ def make_folds(cv: Any, X: Any, Y: Any, targets: Targets, groups: Any, random_st
         if groups is None:
             splitter: Any = MultiLabelKFold(int(cv), random_state=random_state)
             if targets.schema.kind == "regression":
-                splitter = KFold(int(cv), shuffle=True, random_state=random_state)
+                rng = read_random_state(random_state)
+                splitter = KFold(int(cv), shuffle=True, random_state=rng)
             pairs: Iterable[Any] = splitter.split(X, targets.values)
         else:
             pairs = GroupKFold(int(cv)).split(np.zeros(targets.n_rows), groups=groups)
     elif hasattr(cv, "split") and not isinstance(cv, str):
         pairs = cv.split(X, Y, groups)
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+    elif isinstance(cv, Iterable) and not isinstance(cv, str) and not is_sparse(cv):
         pairs = cv
     else:
         raise ValueError(
             "cv must be an integer >= 2, an object with split, or pairs of rows (train, test); "
-            f"got {cv!r:.80}."
+            f"got {shown(cv, 80)}."
         )
     folds = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
     tested = np.concatenate([np.empty(0, np.intp), *(test for _, test in folds)])

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from polyleaf import decoding, metrics
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.data.read_targets import check_output_names
 from polyleaf.data.wrapped_inputs import label_numbers, read_label_matrix, read_rows
 from polyleaf.datasets import MultiLabelKFold
@@ -244,15 +245,15 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             names = ", ".join(repr(n) for n, m in metrics.METRICS.items() if m.needs == "labels")
             raise ValueError(
                 f"metric of TunedDecoder must compare label sets: one of {names} or such a "
-                f"Metric; got {metric.name!r}, which compares {metric.needs}."
+                f"Metric; got {shown(metric.name)}, which compares {metric.needs}."
             )
         return metric
 
     def _calibrators(self, kind: ScoreKind) -> list[LabelCalibrator | None]:
         methods = self.calibration
-        if methods not in ("auto", "sigmoid", "isotonic", None):
+        if not is_one_of(methods, ("auto", "sigmoid", "isotonic", None)):
             raise ValueError(
-                f"calibration must be 'auto', 'sigmoid', 'isotonic' or None; got {methods!r}."
+                f"calibration must be 'auto', 'sigmoid', 'isotonic' or None; got {shown(methods)}."
             )
         if kind == "score" and methods is None:
             raise ValueError(
@@ -270,7 +271,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             cv = MultiLabelKFold(int(cv), random_state=self.random_state)
         elif not hasattr(cv, "split"):
             raise ValueError(
-                f"cv must be an integer >= 2 or an object with split; got {self.cv!r}."
+                f"cv must be an integer >= 2 or an object with split; got {shown(self.cv)}."
             )
         return [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y)]
 
@@ -281,7 +282,7 @@ class TunedDecoder(OneState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if n_jobs is not None:
             if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
                 raise ValueError(
-                    f"n_jobs must be None or an integer other than 0; got {n_jobs!r:.80}."
+                    f"n_jobs must be None or an integer other than 0; got {shown(n_jobs, 80)}."
                 )
             n_jobs = max(-(2**31), min(int(n_jobs), len(folds)))
         scores: list[Any] = Parallel(n_jobs=n_jobs)(
