@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.versus import dask_cluster
 from benchmarks.versus.machine import machine_facts, use_instruction_set
 from benchmarks.versus.methods import Method, methods_of
 from benchmarks.versus.names import pick
@@ -21,6 +22,8 @@ from benchmarks.versus.summary import summarise
 from benchmarks.versus.tasks import TASKS, Case
 
 _RESULTS = Path(__file__).resolve().parents[1] / "results"
+#: Has options of its own: see `benchmarks.versus.dask_cluster`.
+_ON_DASK = "dask"
 _DTYPES = ("float64", "float32")
 _LEAST_WIDTH = 200  # columns that the table needs where no terminal sets a width
 
@@ -28,6 +31,9 @@ _LEAST_WIDTH = 200  # columns that the table needs where no terminal sets a widt
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison; return 1 if a method failed, 2 for wrong arguments, else 0."""
     parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if options.task == _ON_DASK:
+        return dask_cluster.main(rest)
     options = parser.parse_args(argv)
     if options.list:
         _list()
@@ -59,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.versus", description=__doc__)
-    parser.add_argument("--task", choices=list(TASKS), default="tree")
+    parser.add_argument("--task", choices=[*TASKS, _ON_DASK], default="tree")
     parser.add_argument("--problems", nargs="+", metavar="NAME", help="default: the task's")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="default: all installed")
     parser.add_argument("--settings", nargs="+", metavar="NAME", help="default: all")

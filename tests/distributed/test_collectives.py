@@ -19,7 +19,7 @@ from polyleaf.distributed.collectives import (
     LocalCollective,
     ThreadCollective,
 )
-from polyleaf.distributed.sockets import _HEADER, _MARK, Listener, SocketCollective
+from polyleaf.distributed.sockets import _HEADER, _MARK, Listener, SocketCollective, _send_some
 
 SECRET = b"s" * 32
 
@@ -202,6 +202,34 @@ def test_a_busy_worker_is_waited_for() -> None:
         return float(numbers.sum())
 
     assert over_sockets(2, work, timeout=1.0) == [8.0, 8.0]
+
+
+def test_a_sign_of_life_is_sent_by_one_thread_alone() -> None:
+    """While a worker waits, it must not send what its other thread has begun to send."""
+
+    def work(worker: Any) -> Any:
+        worker.allreduce(np.ones(2))
+        if worker.rank == 1:
+            time.sleep(1.2)  # its signs of life wake the other one
+            worker.allreduce(np.ones(2))
+            return None
+        peer, was_left_alone = worker._peers[1], []
+
+        def send_slowly() -> None:
+            time.sleep(0.3)
+            with peer.lock:
+                peer.sending.append(memoryview(_HEADER.pack(_MARK, 1, 0, 0)))
+                time.sleep(0.5)
+                was_left_alone.append(len(peer.sending) == 1)
+                _send_some(peer)
+
+        other = threading.Thread(target=send_slowly)
+        other.start()
+        worker.allreduce(np.ones(2))
+        other.join()
+        return was_left_alone
+
+    assert over_sockets(2, work, timeout=0.5) == [[True], None]
 
 
 def test_a_worker_can_be_stopped_while_it_waits() -> None:

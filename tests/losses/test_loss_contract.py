@@ -261,3 +261,8 @@ def test_the_constant_of_a_loss_that_is_nearly_straight_is_found(delta):
     targets = LossTargets.of(np.repeat([0.0, 2.0], [101, 99])[:, None])
     # Between the two, where 101 rows pull by the constant and 99 by delta.
     np.testing.assert_allclose(Huber(delta).baseline(targets), delta * 99 / 101, rtol=1e-6)
+
+
+def test_an_unknown_stored_loss_says_where_to_register_it():
+    with pytest.raises(ValueError, match=r"'mine'.*Register a class of your own in .*LOSSES"):
+        from_json({"name": "mine", "params": {}})

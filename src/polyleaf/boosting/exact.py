@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.boosting.exact_quantiles import exact_quantiles
 from polyleaf.losses import Loss, LossTargets
+from polyleaf.losses._targets import Terms
+from polyleaf.trees.moments import largest_size
 from polyleaf.trees.shards import AllReduce, ExactUnit, Shard, exact_sums
 
 
@@ -20,8 +23,7 @@ from polyleaf.trees.shards import AllReduce, ExactUnit, Shard, exact_sums
 class ShardTargets(LossTargets):
     """Targets of one worker whose sums are those of all workers.
 
-    A baseline that is made of `weighted_sums`, `total_weights` and `n_rows` is thereby that of all
-    rows.
+    What a loss makes of the answers is thereby that of all rows: baselines, steps, leaf values.
 
     Attributes
     ----------
@@ -44,6 +46,11 @@ class ShardTargets(LossTargets):
         """Yield consecutive rows of this worker and their targets."""
         return LossTargets(self.values, self.weights, self.channel_offsets).blocks()
 
+    def at(self, rows: Any) -> ShardTargets:
+        """Give the targets of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return ShardTargets(self.values[rows], weights, self.channel_offsets, self.shard.at(rows))
+
     def weighted_sums(self, entries: NDArray[Any]) -> NDArray[np.float64]:
         """Sum weighted entries over the rows of all workers; of shape (n_channels,)."""
         return exact_sums(self.weighted(entries), self.shard)
@@ -56,6 +63,69 @@ class ShardTargets(LossTargets):
         by_entry = self.weights if self.weights.ndim == 2 else self.weights[:, None]
         sums = exact_sums(by_entry, self.shard)
         return np.broadcast_to(sums, (self.n_channels,)).copy()
+
+    def row_sums(self, terms: Terms, n_terms: int) -> list[NDArray[np.float64]]:
+        """Sum weighted entries over the rows of all workers; see `LossTargets.row_sums`.
+
+        Entries are computed twice, for their sizes and for their sums, and never kept.
+        """
+        largest, sums = np.zeros((2, n_terms, self.n_channels))
+        for rows, part in self.blocks():
+            for most, entries in zip(largest, terms(rows, part)):
+                np.maximum(most, np.abs(part.weighted(entries)).max(axis=0), out=most)
+        n_rows = self.n_rows
+        units = [
+            [ExactUnit.of(float(m), n_rows) for m in each] for each in self.shard.max(largest)
+        ]
+        magic = np.array([[unit.magic for unit in each] for each in units])
+        for rows, part in self.blocks():
+            for total, entries, shift in zip(sums, terms(rows, part), magic):
+                total += ((part.weighted(entries) + shift) - shift).sum(axis=0)
+        return list(self.shard.sum(sums))
+
+    def total(self, numbers: NDArray[Any]) -> float:
+        """Sum a number of every row of all workers."""
+        return float(exact_sums(numbers[:, None], self.shard)[0])
+
+    def loss_of(self, loss: Loss, raw: NDArray[Any]) -> float:
+        """Sum the weighted loss of the rows of all workers."""
+        by_row = weighted_row_losses(loss, self, raw)
+        return float(exact_sums(by_row[:, None], self.shard)[0])
+
+    def largest(self, entries: NDArray[Any]) -> NDArray[Any]:
+        """Give the largest size of any entry of all workers, of shape (n_columns,)."""
+        return np.asarray(self.shard.max(super().largest(entries)))
+
+    def is_any(self, found: NDArray[np.bool_]) -> bool:
+        """Tell whether something is true of any row of any worker."""
+        return self.shard.count(int(found.sum())) > 0
+
+    def mean(self, values: NDArray[Any], weights: NDArray[Any]) -> float:
+        """Average the numbers of rows of all workers."""
+        sums = exact_sums(np.stack([values * weights, weights], axis=1), self.shard)
+        return float(sums[0] / sums[1])
+
+    def quantiles(
+        self, values: NDArray[Any], weights: NDArray[Any] | None, shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Find quantiles of rows of all workers."""
+        everywhere = np.zeros(len(values), np.int64)
+        found = exact_quantiles(values, weights, shares, everywhere, 1, self.shard)
+        return found.reshape(-1)
+
+    def leaf_quantiles(
+        self,
+        values: NDArray[Any],
+        rows: NDArray[np.int32],
+        leaf_offsets: NDArray[np.int64],
+        shares: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Find quantiles of the rows of all workers in every leaf."""
+        n_leaves = leaf_offsets.size - 1
+        leaves = np.repeat(np.arange(n_leaves), np.diff(leaf_offsets))
+        weights = self.column_weights
+        own = None if weights is None else weights[rows]
+        return exact_quantiles(values, own, shares, leaves, n_leaves, self.shard)
 
 
 def exact_output_values(
@@ -85,11 +155,13 @@ def weighted_row_losses(
     loss: Loss, targets: LossTargets, raw: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Give what every row adds to the loss, of shape (n_rows,)."""
-    by_row = np.zeros(targets.n_rows)
+    by_row = np.zeros(targets.values.shape[0])
     for rows, part in targets.blocks():
         by_row[rows] = loss.row_losses(part, raw[rows])
         if part.weights is not None and part.weights.ndim == 1:
             by_row[rows] *= part.weights
+        elif part.weights is not None and loss.is_joint_over_outputs:
+            by_row[rows] *= part.weights.max(axis=1)
     return by_row
 
 
@@ -118,7 +190,7 @@ class ExactSums:
 
     def largest(self, values: NDArray[Any]) -> float:
         """Largest size of any value of all workers."""
-        return float(self.shard.max(np.array([np.abs(values).max(initial=0.0)], np.float64))[0])
+        return float(self.shard.max(np.array([largest_size(values)]))[0])
 
     def magic(
         self, largest: float, n_columns: int, curvature: float = 1.0, loss: float = 1.0

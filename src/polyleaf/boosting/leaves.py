@@ -22,7 +22,7 @@ from polyleaf import _core
 from polyleaf.boosting.state import BoostingState, LeafRows
 from polyleaf.losses import Loss, LossPerOutput, LossTargets
 from polyleaf.trees.channels import Channels
-from polyleaf.trees.moments import Moments, row_blocks
+from polyleaf.trees.moments import Moments, largest_size, row_blocks
 
 if TYPE_CHECKING:
     from polyleaf.boosting.booster import BoostingSettings
@@ -425,7 +425,7 @@ def _scale(std: NDArray[np.float64], normalize: bool) -> NDArray[np.float64]:
 
 def check_size(targets: LossTargets) -> None:
     """Raise a ValueError if targets are far from what these units were made for."""
-    largest = float(np.abs(targets.values).max(initial=0.0))
+    largest = largest_size(targets.values)
     if largest > _LARGEST_COUNT:
         raise ValueError(
             f"y lies {largest:g} standard deviations from what the model was first fitted to, "

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
 from polyleaf.boosting.exact import weighted_row_losses
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Boosted: TypeAlias = BoostedTrees | BoostedModels
 
+#: NumPy's BLAS; to look for it takes as long as a few rounds.
+_blas = cache(ThreadpoolController)
 #: A stream of chance for the rows of the race.
 _RACE_STREAM = 2**32 + 2
 #: Rows that take part; a quarter of them judges, in groups whose losses tell how sure they are.
@@ -41,12 +43,10 @@ _MOST_ROWS, _LEAST_ROWS, _JUDGES, _MOST_GROUPS = 4000, 40, 4, 32
 _N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
 _MOST_SINGLE_OUTPUTS = 64
-#: How many times as many rounds as were best in the race are worth while for numbers: all rows
-#: bear more rounds than some. Labels are given no limit: their sets and rankings go on getting
-#: better long after the loss of their probabilities has begun to rise.
+#: How many times as many rounds as were best in the race are worth while: all rows bear more
+#: than some, and rankings of labels gain for a while after their loss has begun to rise.
 _MORE_ROUNDS = 2
-#: Depth of trees, and that of those that are tried where no row is left out of the race. A tree of
-#: depth 6 parts a few hundred rows down to single ones, whose noise boosting then adds up.
+#: Depth of trees, and that tried where all rows race: 6 parts few rows down to single ones.
 DEPTH, _SMALL_DEPTH = 6, 3
 
 
@@ -148,7 +148,7 @@ class BoostingLoop:
             If a round would have more or fewer trees than those of `start`.
         """
         # Products of matrices must not depend on how many threads BLAS would take.
-        with threadpool_limits(1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             return self._run(n_estimators, start, trees_per_stage)
 
     def _run(
@@ -384,8 +384,7 @@ def choose_projection(
         if result.is_clearly_better_than(leader):
             leader = result
     most_rounds = None
-    has_numbers = schema.kind in ("regression", "mixed")
-    if leader.best_at is not None and has_numbers and not is_one_channel:
+    if leader.best_at is not None and not is_one_channel:
         most_rounds = math.ceil(_MORE_ROUNDS * leader.best_at * n_rows / n_raced)
     return ChosenView(leader.projection, most_rounds, leader.max_depth)
 

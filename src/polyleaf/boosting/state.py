@@ -7,16 +7,14 @@ error needs no raw predictions: its negative gradient is the residual.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf import _core
+from polyleaf.boosting.exact import ExactSums, ShardTargets
 from polyleaf.losses import Logistic, Loss, LossPerOutput, LossTargets, SquaredError
-
-if TYPE_CHECKING:
-    from polyleaf.boosting.exact import ExactSums
 
 #: Down to this share of the first one, a loss is followed by what every round takes off it.
 _FOLLOWED = 1e-4
@@ -153,13 +151,21 @@ class BoostingState:
             curvature[rows] = self.loss.curvature(part, self.raw[rows])
         return self.sums(curvature, leaves)
 
+    @property
+    def _all_targets(self) -> LossTargets:
+        """Targets whose sums and quantiles are those of the rows of all workers."""
+        if self.exact is None:
+            return self.targets
+        return ShardTargets.around(self.targets, self.exact.shard)
+
     def step(self, direction: NDArray[Any]) -> NDArray[np.float64]:
         """Best factors of a direction, of shape (n_channels,); see `Loss.step`."""
-        return self.loss.step(self.targets, self.raw, direction)
+        return self.loss.step(self._all_targets, self.raw, direction)
 
     def leaf_minimisers(self, leaves: LeafRows) -> NDArray[np.float64]:
         """Best values of all leaves, of shape (n_leaves, n_channels)."""
-        return self.loss.leaf_minimisers(self.targets, self.raw, leaves.rows, leaves.offsets)
+        targets = self._all_targets
+        return self.loss.leaf_minimisers(targets, self.raw, leaves.rows, leaves.offsets)
 
     def move(self, leaves: LeafRows, values: NDArray[np.float32]) -> None:
         """Add leaf values of shape (n_leaves, n_channels) to the rows' raw predictions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from polyleaf import datasets
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
+from polyleaf.cli._cluster import connected, fit_dataset, fit_files, is_pattern, some_targets
 from polyleaf.cli._compare import compare
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._explain import explain
@@ -75,11 +77,50 @@ def fit(
     xml: Xml = None,
     exclude: Exclude = None,
     max_bytes: MaxBytes = MAX_BYTES,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler, whose workers train; they read a pattern of files."
+        ),
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Train an estimator and write it to a model file."""
-    dataset = read_data([data], targets, n_targets, xml, exclude, max_bytes)[0]
+    if dask is not None and method is None and report is None:
+        raise ValueError("--dask needs --method: Auto races the estimators on one machine.")
+    with nullcontext() if dask is None else connected(dask) as client:
+        dataset, names = None, split_names(targets)
+        if client is None or not is_pattern(data):
+            dataset = read_data([data], targets, n_targets, xml, exclude, max_bytes)[0]
+        name = data if dataset is None else dataset.name
+        Y = some_targets(data, names) if dataset is None else dataset.Y
+        cls, given, chosen = _chosen(method, report, settings or [], name, Y)
+        model = cls(**({"random_state": seed} | given))
+        if dataset is None:
+            model = fit_files(model, data, names, split_names(exclude), client)
+        elif client is not None:
+            model = fit_dataset(model, dataset, client)
+        else:
+            own = dataset.feature_names, dataset.output_names
+            fit_named(model, dataset.X, dataset.Y, *own)
+    save(model, out)
+    size = out.stat().st_size
+    if as_json:
+        show_json({"model": str(out), "estimator": cls.__name__, "bytes": size} | chosen)
+        return
+    told = f"{cls.__name__} on {data if dataset is None else repr(dataset)}\n"
+    told += f"Model: {out} ({size / 1e6:.2f} MB)"
+    if chosen.get("better"):
+        better = ", ".join(chosen["better"])
+        told += f"\nBetter in the comparison, but not of polyleaf: {better}"
+    console.print(told, soft_wrap=True)
+
+
+def _chosen(
+    method: str | None, report: Path | None, settings: list[str], name: str, Y: Any
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Find the estimator that is asked for, its parameters, and what a comparison says of it."""
     if report is not None and method is not None:
         raise ValueError("--method and --from exclude each other: the folder names the method.")
     best: dict[str, Any] = {}
@@ -90,22 +131,10 @@ def fit(
                 f"--set {settings[0]} needs --method: without one, Auto races the estimators. "
                 "Name one, as --method RandomForest, or --method Auto to set budget or metric."
             )
-        cls = _estimator_class(method or "Auto", dataset.Y)
+        cls = _estimator_class(method or "Auto", Y)
     else:
-        cls, best, chosen = read_best(report, dataset.name)
-    given = best | parse_settings(settings or [], cls)
-    model = cls(**({"random_state": seed} | given))
-    fit_named(model, dataset.X, dataset.Y, dataset.feature_names, dataset.output_names)
-    save(model, out)
-    size = out.stat().st_size
-    if as_json:
-        show_json({"model": str(out), "estimator": cls.__name__, "bytes": size} | chosen)
-    else:
-        told = f"{cls.__name__} on {dataset!r}\nModel: {out} ({size / 1e6:.2f} MB)"
-        if chosen.get("better"):
-            better = ", ".join(chosen["better"])
-            told += f"\nBetter in the comparison, but not of polyleaf: {better}"
-        console.print(told, soft_wrap=True)
+        cls, best, chosen = read_best(report, name)
+    return cls, best | parse_settings(settings, cls), chosen
 
 
 @app.command()

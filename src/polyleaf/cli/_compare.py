@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from polyleaf.checks.optional import require
+from polyleaf.cli._cluster import connect
 from polyleaf.cli._data import builtin_data, read_data, split_names
 from polyleaf.cli._options import Exclude, Json, MaxBytes, NTargets, Seed, Targets, Xml
 from polyleaf.cli._output import console, messages, short, show_json, show_table
@@ -115,7 +115,7 @@ def compare(
             path=out / "results.jsonl",
             random_state=seed,
             n_jobs=jobs,
-            client=None if dask is None else _client_of(dask),
+            client=None if dask is None else connect(dask),
             verbose=0 if as_json else 1,
         )
     except KeyboardInterrupt:
@@ -128,15 +128,6 @@ def compare(
         _show_boards(result)
         console.print(f"Report: {page}", soft_wrap=True)
     _tell_failures(result)
-
-
-def _client_of(address: str) -> Any:
-    """Connect to a Dask cluster."""
-    distributed = require("distributed", "runs on a cluster (pip install 'polyleaf[dask]')")
-    try:
-        return distributed.Client(address, timeout=10)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"--dask must be the address of a Dask scheduler: {error}.") from error
 
 
 def _tell_failures(result: Comparison) -> None:

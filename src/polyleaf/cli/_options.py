@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 Targets = Annotated[
-    str | None, typer.Option("--targets", help="Names of the outputs, separated by commas.")
+    str | None,
+    typer.Option(
+        "--targets", help="Names of the outputs, by commas; 'sensor *' is all that begin so."
+    ),
 ]
 NTargets = Annotated[
     int | None,
@@ -16,7 +19,8 @@ NTargets = Annotated[
 ]
 Xml = Annotated[Path | None, typer.Option("--xml", help="MULAN's file that names the labels.")]
 Exclude = Annotated[
-    str | None, typer.Option("--exclude", help="Columns of a table to leave out, by commas.")
+    str | None,
+    typer.Option("--exclude", help="Columns of a table to leave out, by commas; 'id*', too."),
 ]
 MaxBytes = Annotated[
     int, typer.Option("--max-bytes", help="Most bytes that a compressed file may grow to.")

@@ -43,7 +43,10 @@ def parse_settings(texts: Sequence[str], cls: Any) -> dict[str, Any]:
         name = name.strip()
         if name not in known:
             hint = did_you_mean(name, known)
-            raise ValueError(f"{cls.__name__} has no parameter {name!r}.{hint}")
+            raise ValueError(
+                f"{cls.__name__} has no parameter {name!r}.{hint} Its parameters are "
+                f"{', '.join(known)}."
+            )
         try:
             settings[name] = ast.literal_eval(value.strip())
         except (ValueError, SyntaxError):

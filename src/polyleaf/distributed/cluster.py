@@ -40,8 +40,13 @@ from polyleaf.estimator.running import progress_bar
 _GLANCE, _GRACE = 0.05, 5.0
 #: Seconds between looks at the list of workers, and between writes of a checkpoint.
 _ROLL_CALL, _WRITE = 2.0, 1.0
+#: Workers with these addresses get sockets of their own; others, such as those with TLS, exchange
+#: blocks over Dask's connections.
+_WITH_SOCKETS = ("tcp://", "inproc://")
 #: How many lost workers a fit with a checkpoint bears.
 _MOST_TRIES = 20
+#: Seconds before a fit with a checkpoint goes on, at most.
+_MOST_PAUSE = 5.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ def fit(
     checkpoint: Any = None,
     worker_timeout: float = 30.0,
     verbose: int = 0,
+    output_names: Any = None,
 ) -> Any:
     """Fit an estimator to rows that are spread over a Dask cluster.
 
@@ -107,7 +113,7 @@ def fit(
     Parameters
     ----------
     estimator : estimator
-        Boosting, a single tree, a forest, extra trees or bagged trees; it stays as it is.
+        Boosting, a tree, a forest, extra trees, bagged trees or graphs; it stays as it is.
     X : dask array, dask data frame, list of delayed or futures, or str
         Parts of shape (n_i, p): arrays, frames or sparse matrices; or a pattern of Parquet or CSV
         files that all workers can read.
@@ -131,6 +137,8 @@ def fit(
         Seconds without a sign of life after which a worker counts as lost.
     verbose : int
         1 shows a progress bar with losses and bytes.
+    output_names : sequence of str, of length d, optional
+        Names of the outputs, if Y has none: arrays or sparse matrices.
 
     Returns
     -------
@@ -185,7 +193,7 @@ def fit(
         if estimator.random_state is None:
             raise ValueError("checkpoint needs a random_state, to go on with; got None.")
         kept = Checkpoint(checkpoint, told)
-    run = _Run(client, told, worker_timeout, heard, verbose, kept)
+    run = _Run(client, told, worker_timeout, heard, verbose, kept, output_names)
     trained = run.train_until_done(parts, validation)
     if kept is not None:
         kept.remove()
@@ -225,6 +233,8 @@ def check_versions(client: Any) -> None:
     if not found:
         raise RuntimeError("The cluster has no workers. Start some, and fit again.")
     for address, version in found.items():
+        if isinstance(version, OSError):  # it has just left, and holds no rows
+            continue
         if version != __version__:
             has = version if isinstance(version, str) else f"none ({version!r:.200})"
             raise RuntimeError(
@@ -245,6 +255,7 @@ class _Run:
     callbacks : sequence of callable
     verbose : int
     checkpoint : Checkpoint or None
+    output_names : sequence of str or None
 
     Attributes
     ----------
@@ -260,7 +271,9 @@ class _Run:
         callbacks: Sequence[Callable[..., Any]],
         verbose: int,
         checkpoint: Checkpoint | None = None,
+        output_names: Any = None,
     ) -> None:
+        self._output_names = output_names
         self._checkpoint, self._n_told, self._tries = checkpoint, 0, 0
         self._client, self._estimator, self._timeout = client, estimator, timeout
         self._callbacks, self._verbose = callbacks, verbose
@@ -284,6 +297,7 @@ class _Run:
                 if self._checkpoint is None or self._tries > _MOST_TRIES:
                     raise
                 self._fit = f"polyleaf-{uuid.uuid4().hex}"
+                time.sleep(min(_MOST_PAUSE, 0.1 * 2**self._tries))  # the scheduler has to notice
                 self._client.wait_for_workers(1, timeout=2 * self._timeout)
 
     def train(self, parts: list[Any], validation: list[Any] | None) -> list[Trained]:
@@ -329,7 +343,9 @@ class _Run:
                 continue
             holders = where.get(future.key)
             if not holders:
-                raise RuntimeError("A worker left while parts were read. Fit again.")
+                raise CollectiveError(
+                    "of this cluster", "left while parts were read: it was killed or restarted."
+                )
             placed.setdefault(min(holders), []).append(future)
         return placed
 
@@ -338,8 +354,8 @@ class _Run:
     ) -> list[Trained]:
         client, workers = self._client, self.workers
         patience = 20 * self._timeout
-        found = client.run(open_fit, self._fit, patience, workers=list(workers))
-        addresses = tuple(found[worker] for worker in workers)
+        by_comms = not all(worker.startswith(_WITH_SOCKETS) for worker in workers)
+        addresses = self._open(patience, by_comms)
         secret, asks = secrets.token_bytes(32), bool(self._callbacks)
         tasks = []
         if asks or self._verbose:
@@ -357,6 +373,7 @@ class _Run:
                     asks,
                     self._checkpoint is not None,
                     self._n_told,
+                    self._output_names,
                 )
                 task = client.submit(
                     train_part,
@@ -382,13 +399,33 @@ class _Run:
                 client.unsubscribe_topic(self._fit)
             client.cancel(tasks, force=True)
 
+    def _open(self, patience: float, by_comms: bool) -> tuple[tuple[str, int], ...]:
+        """Have all workers get ready; give where they listen."""
+        found = self._ask(self.workers, open_fit, patience, by_comms, on_error="return")
+        for worker in self.workers:
+            answer = found.get(worker, "it did not answer")
+            if not isinstance(answer, tuple | list):
+                self._stop("was stopped: another worker could not start.")
+                raise CollectiveError(worker, f"could not start: {answer!r:.200}")
+        return tuple(found[worker] for worker in self.workers)
+
     def _stop(self, reason: str) -> None:
         """Tell all workers that are still there to end the fit."""
         present = self._present()
-        left = [worker for worker in self.workers if worker in present]
-        if left:
+        if left := [worker for worker in self.workers if worker in present]:
             with suppress(Exception):
-                self._client.run(stop_fit, self._fit, reason, workers=left, on_error="ignore")
+                self._ask(left, stop_fit, reason)
+
+    def _ask(
+        self, workers: Sequence[str], function: Any, *args: Any, on_error: str = "ignore"
+    ) -> Any:
+        """Call a function on workers; one that does not answer in time counts as lost."""
+        how = {"workers": list(workers), "on_error": on_error, "callback_timeout": self._timeout}
+        try:
+            return self._client.run(function, self._fit, *args, **how)
+        except TimeoutError:
+            reason = f"did not answer within {self._timeout:g} s."
+            raise CollectiveError(", ".join(workers), reason) from None
 
     def _present(self) -> set[str]:
         return set(self._client.scheduler_info(n_workers=-1)["workers"])
@@ -416,9 +453,8 @@ class _Run:
     def _write_down(self) -> None:
         """Take the rounds that worker 0 has grown."""
         assert self._checkpoint is not None
-        first = self.workers[0]
-        found = self._client.run(take_records, self._fit, workers=[first], on_error="ignore")
-        self._checkpoint.add(found.get(first) or [])
+        found = self._ask(self.workers[:1], take_records)
+        self._checkpoint.add(found.get(self.workers[0]) or [])
 
     def _call_roll(self, tasks: list[Any]) -> None:
         present = self._present()
@@ -439,7 +475,8 @@ class _Run:
         if self._callbacks:
             answers = [callback(progress) for callback in self._callbacks]
             stops = any(isinstance(one, bool | np.bool_) and bool(one) for one in answers)
-            self._client.run(answer_round, self._fit, stops, workers=[self.workers[0]])
+            # If it is gone, there is nobody to answer, and the next look at the tasks tells.
+            self._ask(self.workers[:1], answer_round, stops)
 
     def _failure(self, tasks: list[Any]) -> BaseException:
         """Find out who failed first: an error of its own, or a worker that reports nothing."""

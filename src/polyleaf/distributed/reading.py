@@ -25,12 +25,18 @@ from polyleaf.data import (
 from polyleaf.data.batch_schema import SchemaBuilder
 from polyleaf.data.binned import NUMERIC
 from polyleaf.data.output_frame import classes_from_json
-from polyleaf.data.read_targets import NothingObservedError, check_shape
+from polyleaf.data.read_targets import NothingObservedError, check_shape, name_outputs
 from polyleaf.data.tables import SparseTable, read_table
-from polyleaf.data.training import LARGEST_TOTAL_WEIGHT, LEAST_TOTAL_WEIGHT
+from polyleaf.data.training import (
+    LARGEST_TOTAL_WEIGHT,
+    LEAST_TOTAL_WEIGHT,
+    NumericData,
+    check_numeric,
+)
 from polyleaf.data.weights import read_some_weights
 from polyleaf.distributed.binning import bin_divided
 from polyleaf.distributed.collectives import Collective
+from polyleaf.distributed.gathering import Gathering
 from polyleaf.trees.shards import Shard
 
 
@@ -81,6 +87,7 @@ def read_divided(
     parts: Sequence[Rows],
     validation: Sequence[Rows] | None,
     collective: Collective,
+    output_names: Any = None,
 ) -> Agreed:
     """Read the rows of this worker, together with all others.
 
@@ -93,6 +100,8 @@ def read_divided(
     validation : sequence of Rows or None
         Likewise; None if no worker has validation rows.
     collective : Collective
+    output_names : sequence of str, optional
+        Names of the outputs, if Y has none.
     """
     name = type(estimator).__name__
     parts = sorted((p for p in parts if p.n_rows), key=lambda p: p.position)
@@ -102,6 +111,9 @@ def read_divided(
     encoded = _encode(schema, parts, is_sparse, collective, name)
     reader = _TargetReader(estimator, parts, collective)
     targets, given = reader.read(parts, "y")
+    if output_names is not None:
+        targets = name_outputs(targets, output_names)
+        reader.schema = targets.schema
     total = shard.sum
     weights = combine_weights(given, class_weights(reader.class_weight, targets, None, total))
     targets = with_unit(targets.weighted(weights), shard)
@@ -133,6 +145,35 @@ def _numbers(parts: Sequence[Rows], collective: Collective) -> NDArray[np.int64]
     return np.concatenate([np.zeros(0, np.int64), *ranges])
 
 
+def read_graph_rows(
+    estimator: Any, parts: Sequence[Rows], collective: Collective, output_names: Any = None
+) -> NumericData:
+    """Read the rows of this worker for a graph classifier, and gather those of all.
+
+    Parameters
+    ----------
+    estimator : GraphEstimator
+    parts : sequence of Rows
+    collective : Collective
+    output_names : sequence of str, optional
+    """
+    name = type(estimator).__name__
+    parts = sorted((p for p in parts if p.n_rows), key=lambda p: p.position)
+    rows = Gathering(collective, _numbers(parts, collective))
+    schema, is_sparse = _agree_on_columns(estimator, parts, collective)
+    encoded = rows.matrix(_encode(schema, parts, is_sparse, collective, name))
+    check_numeric(schema, encoded, name)
+    reader = _TargetReader(estimator, parts, collective)
+    own, given = reader.read(parts, "y")
+    targets = Targets(reader.schema, rows.matrix(own.values), rows.array(own.observed))
+    if output_names is not None:
+        targets = name_outputs(targets, output_names)
+    weights = rows.array(given)
+    if reader.class_weight is not None:
+        weights = combine_weights(weights, class_weights(reader.class_weight, targets))
+    return NumericData(schema, encoded.astype(np.float64, copy=False), targets.weighted(weights))
+
+
 # Columns -----------------------------------------------------------------------------------------
 
 
@@ -147,14 +188,14 @@ def _agree_on_columns(
         if isinstance(table, SparseTable):
             described.append([part.position, table.values.shape[1], None])
             continue
-        builder = SchemaBuilder(estimator.categorical_features, name)
+        builder = SchemaBuilder(_categorical(estimator), name)
         builder.read(part.X)
         found = builder.to_json()
         described.append([part.position, len(found["columns"]), found])
     everywhere = sorted(item for own in collective.gather_json(described) for item in own)
     sparse_parts = [item[0] for item in everywhere if item[2] is None]
     if not sparse_parts:
-        builder = SchemaBuilder(estimator.categorical_features, name)
+        builder = SchemaBuilder(_categorical(estimator), name)
         for _, _, found in everywhere:
             builder.join(found)
         return builder.finish()[0], False
@@ -163,7 +204,7 @@ def _agree_on_columns(
             "All parts of X must be sparse, or none; got a scipy.sparse matrix in part "
             f"{sparse_parts[0]} and none in another."
         )
-    if estimator.categorical_features is not None:
+    if _categorical(estimator) is not None:
         raise ValueError(
             "categorical_features cannot be used with sparse parts of X on a cluster. Give dense "
             "parts, or data frames."
@@ -172,6 +213,10 @@ def _agree_on_columns(
     if len(widths) > 1:
         raise ValueError(f"All parts of X must have as many columns; got {sorted(widths)}.")
     return FeatureSchema(everywhere[0][1], None, (None,) * everywhere[0][1]), True
+
+
+def _categorical(estimator: Any) -> Any:
+    return getattr(estimator, "categorical_features", None)
 
 
 def _encode(

@@ -8,12 +8,14 @@ from polyleaf import losses, projections
 from polyleaf.boosting.base import Boosting
 from polyleaf.data import TrainingData
 from polyleaf.forests.base import ForestEstimator
-from polyleaf.losses import Logistic, Loss, Poisson, Softmax, SquaredError
+from polyleaf.graphs.base import GraphEstimator
+from polyleaf.losses import Loss, LossPerOutput
 from polyleaf.projections import PCA, FromTransformer
+from polyleaf.rules import RuleClassifier, RuleRegressor
 from polyleaf.trees.single_tree import SingleTree
 
-#: Losses whose baselines, gradients and leaf values are made of sums over rows.
-_SUMMED: tuple[type[Loss], ...] = (SquaredError, Logistic, Poisson, Softmax)
+#: What a loss makes of all rows; ours ask for sums and quantiles, which workers agree on.
+_ABOUT_ALL_ROWS = ("baseline", "step", "leaf_minimisers", "total_weight", "value")
 #: Views that look at the rows themselves.
 _OF_ROWS = (PCA, FromTransformer)
 
@@ -34,11 +36,10 @@ def check_estimator(estimator: Any) -> None:
     ValueError: max_bins=None of BoostingRegressor cannot be used on a cluster: ...
     """
     name = type(estimator).__name__
-    if not isinstance(estimator, Boosting | ForestEstimator | SingleTree):
+    if not isinstance(estimator, Boosting | ForestEstimator | SingleTree | GraphEstimator):
         raise TypeError(
-            "polyleaf.distributed.fit trains boosting, single trees, forests, extra trees and "
-            f"bagged trees; got {name}. Rules and graphs are fitted on one machine: call its own "
-            "fit, on a sample of the rows if they do not fit."
+            "polyleaf.distributed.fit trains boosting, single trees, forests, extra trees, bagged "
+            f"trees and graphs; got {name}. {_instead_of(estimator)}"
         )
     if estimator._task == "mixed":
         raise _refused(
@@ -47,7 +48,7 @@ def check_estimator(estimator: Any) -> None:
     given = estimator.get_params(deep=False)
     if given.get("warm_start"):
         raise _refused(estimator, "warm_start=True", "fits start from nothing", "warm_start=False")
-    if given["max_bins"] is None:
+    if given.get("max_bins", 0) is None:
         raise _refused(estimator, "max_bins=None", "workers share sums over bins", "max_bins=255")
     if given.get("sums") == "float" and isinstance(estimator, Boosting):
         raise _refused(
@@ -67,6 +68,16 @@ def check_estimator(estimator: Any) -> None:
             "it draws a view for each node, one split at a time",
             "projection_scope='tree'",
         )
+
+
+def _instead_of(estimator: Any) -> str:
+    if isinstance(estimator, RuleClassifier | RuleRegressor):
+        return (
+            "A rule is chosen by gains of all rows, rule after rule, so rules are learnt on one "
+            "machine: call its own fit, on a sample of the rows if they do not fit; or use "
+            "boosting with max_depth=1, whose trees are pairs of rules."
+        )
+    return "Call its own fit, on a sample of the rows if they do not fit one machine."
 
 
 def _check_boosting(estimator: Any, given: dict[str, Any]) -> None:
@@ -103,30 +114,21 @@ def _check_boosting(estimator: Any, given: dict[str, Any]) -> None:
 
 
 def _check_loss(estimator: Any, loss: Loss) -> None:
-    if type(loss) not in _SUMMED:
-        names = [n for n, cls in losses.LOSSES.items() if cls in _SUMMED]
+    own = [name for name in _ABOUT_ALL_ROWS if not _is_known(getattr(type(loss), name))]
+    if isinstance(loss, LossPerOutput) or own:
+        reason = "outputs with losses of their own are trained by one machine"
+        if own:
+            reason = f"its own {own[0]}() sees the rows of one worker only"
         raise _refused(
             estimator,
             f"loss={loss!r}",
-            "its baseline or its leaf values are no sums over rows",
-            f"one of {', '.join(map(repr, names))}",
+            reason,
+            f"one of {', '.join(map(repr, losses.LOSSES))}, or a loss without that method",
         )
-    if estimator.leaf_values == "exact" or (
-        estimator.leaf_values == "gradient" and not loss.is_squared_error
-    ):
-        raise _refused(
-            estimator,
-            f"leaf_values={estimator.leaf_values!r}",
-            f"with {loss!r} they are searched for among rows",
-            "leaf_values='newton'",
-        )
-    if estimator.leaf_fit == "linear" and not loss.is_squared_error:
-        raise _refused(
-            estimator,
-            "leaf_fit='linear'",
-            f"with {loss!r} its factors are searched for among rows",
-            "leaf_fit='relabel'",
-        )
+
+
+def _is_known(method: Any) -> bool:
+    return str(getattr(method, "__module__", "")).startswith("polyleaf.losses.")
 
 
 def check_problem(estimator: Any, data: TrainingData) -> None:

@@ -16,7 +16,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,6 +105,8 @@ class SocketCollective(Collective):
         Seconds that workers have to come; by default ten times as many.
     names : sequence of str, optional
         What error messages call the workers; by default where they listen.
+    stopped : callable, optional
+        Asked while the others are waited for: why the fit is over, None as long as it is not.
 
     Raises
     ------
@@ -121,10 +123,11 @@ class SocketCollective(Collective):
         timeout: float = 30.0,
         join_timeout: float | None = None,
         names: Sequence[str] | None = None,
+        stopped: Callable[[], str | None] = lambda: None,
     ) -> None:
         shown = names or [f"{host}:{port}" for host, port in addresses]
         super().__init__(rank, len(addresses), shown)
-        self._secret, self._timeout = secret, timeout
+        self._secret, self._timeout, self._is_over = secret, timeout, stopped
         self._peers: dict[int, _Peer] = {}
         self._joining = threading.Condition()
         self._step = 0
@@ -150,12 +153,16 @@ class SocketCollective(Collective):
             self._keep(peer, self._connect(peer, addresses[peer], deadline))
         with self._joining:
             while len(self._peers) < self.world - 1:
-                if self._stopped is not None:
-                    raise CollectiveError(self.names[self.rank], self._stopped)
+                self._check_over()
                 if time.monotonic() > deadline:
                     absent = set(range(self.world)) - set(self._peers) - {self.rank}
                     raise self._absent(min(absent), patience)
                 self._joining.wait(_GLANCE)
+
+    def _check_over(self) -> None:
+        reason = self._stopped or self._is_over()
+        if reason is not None:
+            raise CollectiveError(self.names[self.rank], reason)
 
     def _absent(self, peer: int, patience: float) -> CollectiveError:
         return CollectiveError(
@@ -177,8 +184,7 @@ class SocketCollective(Collective):
     def _connect(self, peer: int, address: tuple[str, int], deadline: float) -> socket.socket:
         started = time.monotonic()
         while True:
-            if self._stopped is not None:
-                raise CollectiveError(self.names[self.rank], self._stopped)
+            self._check_over()
             try:
                 connection = socket.create_connection(address, timeout=_HANDSHAKE)
                 try:
@@ -279,7 +285,8 @@ class SocketCollective(Collective):
                         f"closed its connection ({error}). It was stopped, killed or restarted.",
                     ) from None
                 events = selectors.EVENT_READ if number in waiting else 0
-                if peer.sending:
+                # Without the lock, what lies in `sending` is a sign of life of the other thread.
+                if peer.holds_lock and peer.sending:
                     events |= selectors.EVENT_WRITE
                 elif peer.holds_lock:
                     peer.holds_lock = False

@@ -13,10 +13,12 @@ from typing import Any
 from polyleaf.boosting.base import Boosting
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.distributed.collectives import Collective, Traffic
-from polyleaf.distributed.reading import Rows, read_divided
+from polyleaf.distributed.graphs import train_graphs
+from polyleaf.distributed.reading import Rows, read_divided, read_graph_rows
 from polyleaf.distributed.records import Note, record_rounds
 from polyleaf.distributed.refusals import check_problem
 from polyleaf.distributed.trees import train_trees
+from polyleaf.graphs.base import GraphEstimator
 
 #: Asked on worker 0 after every round; True ends the fit.
 Tell = Callable[[BoostingProgress, Traffic], bool]
@@ -53,12 +55,15 @@ class Settings:
         Rounds of boosting that were grown before, and are not grown again.
     note : callable or None
         Told of each round that is grown, on worker 0: what `records` takes.
+    output_names : sequence of str or None
+        Names of the outputs, if Y has none.
     """
 
     estimator: Any
     tell: Tell | None = None
     records: Sequence[bytes] = ()
     note: Note | None = None
+    output_names: Any = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,9 @@ def train_on_worker(collective: Collective, part: Part, settings: Settings) -> T
     """
     estimator = settings.estimator
     began = time.perf_counter()
-    agreed = read_divided(estimator, part.rows, part.validation, collective)
+    if isinstance(estimator, GraphEstimator):
+        return _train_graphs(collective, part, settings, _Meter(collective, began))
+    agreed = read_divided(estimator, part.rows, part.validation, collective, settings.output_names)
     n_rows = agreed.shard.count(agreed.data.n_rows)
     check_problem(estimator, agreed.data)
     meter = _Meter(collective, began)
@@ -158,6 +165,17 @@ def train_on_worker(collective: Collective, part: Part, settings: Settings) -> T
         return Trained(fitted, n_rows, start, report.rounds)
     fitted = train_trees(estimator, agreed, collective)
     return Trained(fitted, n_rows, start, [meter.next()])
+
+
+def _train_graphs(
+    collective: Collective, part: Part, settings: Settings, meter: _Meter
+) -> Trained:
+    """Train graphs on the rows of all workers: every worker solves some of the members."""
+    estimator = settings.estimator
+    data = read_graph_rows(estimator, part.rows, collective, settings.output_names)
+    start = meter.next()
+    fitted = train_graphs(estimator, data, collective)
+    return Trained(fitted, data.targets.n_rows, start, [meter.next()])
 
 
 class _Meter:

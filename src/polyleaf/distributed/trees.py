@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
 from scipy import sparse
 
 from polyleaf.data import BinnedFeatures, CodedRows, Targets, TrainingData
 from polyleaf.data.binned import NUMERIC, Bins, CodesByRow, assemble
 from polyleaf.distributed.collectives import Collective
 from polyleaf.distributed.gathering import Gathering
+from polyleaf.distributed.pieces import share_pieces
 from polyleaf.distributed.reading import Agreed
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.growing import ForestGrower, Member, is_auto
@@ -125,15 +125,11 @@ def _grow_divided(
     collective: Collective, grower: ForestGrower, numbers: range, n_threads: int
 ) -> Generator[Member, None, None]:
     """Grow each tree on one worker, and give all of them to everybody, in their order."""
-    world = collective.world
-    own = numbers[collective.rank :: world]
+    own = numbers[collective.rank :: collective.world]
     with closing(grower.grow(own, n_threads)) as grown:
-        for start in range(0, len(numbers), world):
-            member = next(grown, None)
-            packed = b"" if member is None else save(_pack(member))
-            sent = collective.allgather(np.frombuffer(packed, np.uint8))
-            for part in sent[: len(numbers) - start]:
-                yield _unpack(load(part.tobytes()), grower)
+        packed = (_pack(member) for member in grown)
+        for arrays in share_pieces(collective, packed, len(numbers)):
+            yield _unpack(arrays, grower)
 
 
 _STRUCTURE = tuple(f.name for f in fields(TreeStructure) if f.init)
@@ -153,7 +149,7 @@ def _pack(member: Member) -> dict[str, NDArray[Any]]:
     }
     if forest.leaf_counts is not None:
         arrays["leaf_counts"] = forest.leaf_counts
-    return {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    return arrays
 
 
 def _unpack(arrays: dict[str, NDArray[Any]], grower: ForestGrower) -> Member:

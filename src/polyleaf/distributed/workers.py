@@ -12,6 +12,7 @@ from polyleaf._version import __version__
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.checks.optional import require
 from polyleaf.distributed.collectives import Collective, CollectiveError, Traffic
+from polyleaf.distributed.dask_comms import DaskCollective, Inbox, answer_calls
 from polyleaf.distributed.reading import Rows
 from polyleaf.distributed.sockets import Listener, SocketCollective
 from polyleaf.distributed.training import Part, Settings, Trained, train_on_worker
@@ -24,12 +25,18 @@ _GLANCE = 0.2
 class _OpenFit:
     """What a worker knows of a fit that it takes part in."""
 
-    listener: Listener
+    listener: Listener | None
+    inbox: Inbox = field(default_factory=Inbox)
     collective: Collective | None = None
     stopped: str | None = None
     answered: threading.Event = field(default_factory=threading.Event)
     answer: bool = False
     records: list[bytes] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self.listener is not None:
+            self.listener.close()
 
 
 #: By the number of the fit and the address of the worker: threads share a process.
@@ -46,25 +53,34 @@ def report_version(dask_worker: Any) -> str:
     return str(__version__)
 
 
-def open_fit(fit: str, patience: float, dask_worker: Any) -> tuple[str, int]:
-    """Listen for the other workers of a fit, on the interface of this one."""
+def open_fit(fit: str, patience: float, by_comms: bool, dask_worker: Any) -> tuple[str, int]:
+    """Get ready for a fit: listen for the others on this worker's interface, or to their calls."""
     from distributed.comm.addressing import get_address_host
 
     address = dask_worker.address
-    is_inside = address.startswith("inproc")
-    listener = Listener("127.0.0.1" if is_inside else get_address_host(address))
+    listener = None
+    if by_comms:
+        answer_calls(dask_worker, lambda other: _inbox_of(other, address))
+    else:
+        is_inside = address.startswith("inproc")
+        listener = Listener("127.0.0.1" if is_inside else get_address_host(address))
     _OPEN[fit, address] = _OpenFit(listener)
     # Whatever becomes of the client, nobody listens for longer.
     timer = threading.Timer(patience, _close_unused, (fit, address))
     timer.daemon = True
     timer.start()
-    return listener.address
+    return ("", 0) if listener is None else listener.address
+
+
+def _inbox_of(fit: str, address: str) -> Inbox | None:
+    known = _OPEN.get((fit, address))
+    return None if known is None else known.inbox
 
 
 def _close_unused(fit: str, address: str) -> None:
     known = _OPEN.get((fit, address))
     if known is not None and known.collective is None:
-        known.listener.close()
+        known.close()
         _OPEN.pop((fit, address), None)
 
 
@@ -78,7 +94,7 @@ def stop_fit(fit: str, reason: str, dask_worker: Any) -> None:
     if known.collective is not None:
         known.collective.stop(reason)
     else:
-        known.listener.close()
+        known.close()
 
 
 def answer_round(fit: str, stops: bool, dask_worker: Any) -> None:
@@ -110,7 +126,7 @@ class Seat:
     names : tuple of str
         Addresses of all workers, as Dask knows them.
     addresses : tuple of (host, port)
-        Where they listen for each other.
+        Where they listen for each other, if they do.
     secret : bytes
     timeout : float
     tells, asks : bool
@@ -119,6 +135,8 @@ class Seat:
         Whether rounds are to be written down.
     n_told : int
         Rounds that the client has heard of already, before a worker was lost.
+    output_names : sequence of str or None
+        As the client names the outputs.
     """
 
     fit: str
@@ -131,6 +149,7 @@ class Seat:
     asks: bool
     records: bool
     n_told: int
+    output_names: Any = None
 
 
 def train_part(
@@ -149,26 +168,38 @@ def train_part(
     if known is None:
         raise CollectiveError(worker.address, "was restarted, or waited too long for the fit.")
     try:
-        known.collective = SocketCollective(
-            seat.rank,
-            seat.addresses,
-            seat.secret,
-            known.listener,
-            seat.timeout,
-            names=seat.names,
-        )
+        known.collective = _connected(seat, known, worker)
+        if known.stopped is not None:  # while there was no collective to tell
+            known.collective.stop(known.stopped)
         if estimator.n_jobs is None:
             estimator.set_params(n_jobs=worker.state.nthreads)
         tell = _teller(seat, known, worker) if seat.tells or seat.asks else None
         note = known.records.append if seat.records else None
-        settings = Settings(estimator, tell, records, note)
+        settings = Settings(estimator, tell, records, note, seat.output_names)
         trained = _train(known.collective, Part(parts, validation), settings)
     finally:
-        known.listener.close()
+        known.close()
         _OPEN.pop(own, None)
     if seat.rank == 0:
         return trained
     return Trained(None, trained.n_rows, trained.start, trained.rounds)
+
+
+def _connected(seat: Seat, known: _OpenFit, worker: Any) -> Collective:
+    """Reach the other workers: by sockets, or where there are none by Dask's connections."""
+    if known.listener is None:
+        return DaskCollective(
+            seat.rank, worker, seat.fit, seat.names, seat.secret, known.inbox, seat.timeout
+        )
+    return SocketCollective(
+        seat.rank,
+        seat.addresses,
+        seat.secret,
+        known.listener,
+        seat.timeout,
+        names=seat.names,
+        stopped=lambda: known.stopped,
+    )
 
 
 def _train(collective: Collective, part: Part, settings: Settings) -> Trained:

@@ -1,7 +1,6 @@
 """What boosting and rules minimise: values, gradients, baselines and steps of many outputs."""
 
-from polyleaf.losses._base import Loss, LossTargets, Quadratic
-from polyleaf.losses._checks import check_finite, check_shapes
+from polyleaf.losses._base import Loss, Quadratic
 from polyleaf.losses._classes import Softmax
 from polyleaf.losses._examplewise import (
     ExamplewiseLogistic,
@@ -21,6 +20,7 @@ from polyleaf.losses._registry import (
 )
 from polyleaf.losses._smooth import Huber, Poisson, SquaredError
 from polyleaf.losses._solver import minimise_each
+from polyleaf.losses._targets import LossTargets, check_finite, check_shapes
 
 __all__ = [
     "LOSSES",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -15,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from polyleaf.losses._joint import joint_step
 from polyleaf.losses._solver import minimise_each
+from polyleaf.losses._targets import LossTargets
 
 if TYPE_CHECKING:
     from polyleaf.losses._labels import MarginLoss
@@ -44,105 +43,6 @@ class Quadratic(NamedTuple):
     gradient: NDArray[Any]
     diagonal: NDArray[Any]
     coupling: NDArray[Any] | None
-
-
-#: Entries of a block of rows, so that temporary arrays stay in cache.
-_BLOCK_ENTRIES = 2**16
-
-
-@dataclass(frozen=True, eq=False)
-class LossTargets:
-    """Targets of some rows.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_channels)
-        0 or 1 for labels and classes (one channel per class); any number where the weight is 0.
-    weights : ndarray of shape (n_rows,) or (n_rows, n_channels), or None
-        0 where a target is not observed; None: all are 1.
-    channel_offsets : ndarray of shape (n_outputs + 1,), int32
-        Output j has the channels channel_offsets[j] up to channel_offsets[j + 1].
-
-    Examples
-    --------
-    >>> targets = LossTargets.of([[1.0, 2.0], [3.0, 4.0]])
-    >>> targets.n_channels
-    2
-    """
-
-    values: NDArray[Any]
-    weights: NDArray[Any] | None
-    channel_offsets: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, values: Any, weights: Any = None) -> LossTargets:
-        """Make targets with one channel per output.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_rows, n_channels)
-        weights : array-like of shape (n_rows,) or (n_rows, n_channels), optional
-        """
-        array = np.asarray(values, dtype=np.float64)
-        offsets = np.arange(array.shape[1] + 1, dtype=np.int32)
-        return cls(array, None if weights is None else np.asarray(weights, np.float64), offsets)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
-
-    @property
-    def n_channels(self) -> int:
-        """Number of channels of all outputs."""
-        return int(self.values.shape[1])
-
-    @property
-    def column_weights(self) -> NDArray[Any] | None:
-        """Weights that broadcast to (n_rows, n_channels), None if all are 1."""
-        if self.weights is None or self.weights.ndim == 2:
-            return self.weights
-        return self.weights[:, None]
-
-    def weighted(self, entries: NDArray[Any]) -> NDArray[Any]:
-        """Multiply entries of shape (n_rows, n_channels) by their weights."""
-        weights = self.column_weights
-        return entries if weights is None else entries * weights
-
-    def weighted_sums(self, entries: NDArray[Any]) -> NDArray[np.float64]:
-        """Sum weighted entries over rows, in double precision; of shape (n_channels,)."""
-        sums: NDArray[np.float64] = self.weighted(entries).sum(axis=0, dtype=np.float64)
-        return sums
-
-    @property
-    def total_weights(self) -> NDArray[np.float64]:
-        """Sum of the weights of every channel, of shape (n_channels,)."""
-        if self.weights is None:
-            return np.full(self.n_channels, float(self.n_rows))
-        if self.weights.ndim == 1:
-            return np.full(self.n_channels, self.weights.sum(dtype=np.float64))
-        return np.asarray(self.weights.sum(axis=0, dtype=np.float64))
-
-    def at(self, rows: Any) -> LossTargets:
-        """Give the targets of some rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return LossTargets(self.values[rows], weights, self.channel_offsets)
-
-    def entries(self, rows: NDArray[Any], channels: NDArray[Any]) -> LossTargets:
-        """Give the targets of some rows and channels, each channel an output of its own."""
-        at = rows[:, np.newaxis], channels
-        weights = self.weights
-        if weights is not None:
-            weights = weights[at] if weights.ndim == 2 else weights[rows]
-        offsets = np.arange(channels.size + 1, dtype=np.int32)
-        return LossTargets(self.values[at], weights, offsets)
-
-    def blocks(self) -> Iterator[tuple[slice, LossTargets]]:
-        """Yield consecutive rows and their targets, in blocks that fit into a cache."""
-        step = max(1, _BLOCK_ENTRIES // self.n_channels)
-        for start in range(0, self.n_rows, step):
-            rows = slice(start, min(start + step, self.n_rows))
-            yield rows, self.at(rows)
 
 
 class Loss(BaseEstimator, ABC):
@@ -358,7 +258,7 @@ class Loss(BaseEstimator, ABC):
         ----------
         targets : LossTargets
         """
-        ones = np.ones((targets.n_rows, targets.n_channels))
+        ones = np.ones(targets.values.shape)
         return self.step(targets, np.zeros_like(ones), ones)
 
     def step(
@@ -382,8 +282,7 @@ class Loss(BaseEstimator, ABC):
         """
         if not self.decomposable:
             return joint_step(self, targets, raw, direction)
-        largest = np.abs(direction).max(axis=0, initial=0.0)
-        largest = np.broadcast_to(largest, (targets.n_channels,))
+        largest = np.broadcast_to(targets.largest(direction), (targets.n_channels,))
         bound = np.divide(
             self.largest_move, largest, out=np.full(largest.shape, 0.0), where=largest > 0
         )
@@ -391,12 +290,13 @@ class Loss(BaseEstimator, ABC):
         def derivatives(
             factors: NDArray[np.float64],
         ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            slope, curvature = np.zeros((2, targets.n_channels))
-            for rows, part in targets.blocks():
+            def terms(rows: slice, part: LossTargets) -> tuple[NDArray[Any], NDArray[Any]]:
                 along = direction[rows]
                 moved = raw[rows] + factors * along
-                slope += part.weighted_sums(self.gradient(part, moved) * along)
-                curvature += part.weighted_sums(self.curvature(part, moved) * along**2)
+                slopes = self.gradient(part, moved) * along
+                return slopes, self.curvature(part, moved) * along**2
+
+            slope, curvature = targets.row_sums(terms, 2)
             return slope, curvature
 
         return minimise_each(derivatives, (targets.n_channels,), bound)

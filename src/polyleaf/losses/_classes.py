@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Hessian, Loss, LossTargets
+from polyleaf.losses._base import Hessian, Loss
+from polyleaf.losses._targets import LossTargets
 
 
 class Softmax(Loss):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from polyleaf.losses._base import Hessian, LossTargets, Quadratic
+from polyleaf.losses._base import Hessian, Quadratic
 from polyleaf.losses._labels import MarginLoss, SquaredHinge, SquaredMargin, sigmoid, wrong_signs
+from polyleaf.losses._targets import LossTargets
 
 #: Steps towards the baseline, and when they are as good as none.
 _MOST_STEPS, _SMALL_STEP = 200, 1e-9
@@ -70,18 +71,19 @@ class ExamplewiseLoss(MarginLoss):
         weights = targets.weights
         if weights is None:
             return float(targets.n_rows)
-        return float((weights if weights.ndim == 1 else weights.max(axis=1)).sum())
+        return targets.total(weights if weights.ndim == 1 else weights.max(axis=1))
 
     def baseline(self, targets: LossTargets) -> NDArray[np.float64]:
         """Find the best constant by steps that never raise the loss."""
         found = np.zeros(targets.n_channels)
         bound = self.largest_constant(targets)
+
+        def terms(rows: slice, part: LossTargets) -> tuple[NDArray[Any], NDArray[Any]]:
+            near = self.quadratic(part, np.broadcast_to(found, part.values.shape))
+            return near.gradient, near.diagonal
+
         for _ in range(_MOST_STEPS):
-            slope, curvature = np.zeros((2, targets.n_channels))
-            for _, part in targets.blocks():
-                near = self.quadratic(part, np.broadcast_to(found, part.values.shape))
-                slope += part.weighted_sums(near.gradient)
-                curvature += part.weighted_sums(near.diagonal)
+            slope, curvature = targets.row_sums(terms, 2)
             step = np.divide(-slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
             moved = np.clip(found + step, -bound, bound)
             if np.abs(moved - found).max() < _SMALL_STEP:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from polyleaf.losses._base import Loss, LossTargets
+    from polyleaf.losses._base import Loss
+    from polyleaf.losses._targets import LossTargets
 
 _MOST_HALVINGS = 40
 
@@ -38,11 +39,12 @@ def joint_step(
 def _newton_factors(
     loss: Loss, targets: LossTargets, raw: NDArray[Any], direction: NDArray[Any]
 ) -> NDArray[np.float64]:
-    slope, curvature = np.zeros((2, targets.n_channels))
-    for rows, part in targets.blocks():
+    def terms(rows: slice, part: LossTargets) -> tuple[NDArray[Any], NDArray[Any]]:
         along = direction[rows]
-        slope += part.weighted_sums(loss.gradient(part, raw[rows]) * along)
-        curvature += part.weighted_sums(loss.curvature(part, raw[rows]) * along**2)
+        slopes = loss.gradient(part, raw[rows]) * along
+        return slopes, loss.curvature(part, raw[rows]) * along**2
+
+    slope, curvature = targets.row_sums(terms, 2)
     return np.divide(-slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
 
 
@@ -50,15 +52,15 @@ def _line_search(
     loss: Loss, targets: LossTargets, raw: NDArray[Any], direction: NDArray[Any]
 ) -> float:
     """Halve from 1 until the loss falls, or double while it falls further."""
-    size = float(np.abs(direction).max(initial=0.0))
+    size = float(targets.largest(direction).max(initial=0.0))
     if size == 0.0:
         return 0.0
     longest = loss.largest_move / size
 
     def loss_at(factor: float) -> float:
-        return loss.value(targets, raw + factor * direction)
+        return targets.loss_of(loss, raw + factor * direction)
 
-    start, factor = loss.value(targets, raw), min(1.0, longest)
+    start, factor = targets.loss_of(loss, raw), min(1.0, longest)
     reached = loss_at(factor)
     for _ in range(_MOST_HALVINGS):
         if reached <= start:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from polyleaf.losses._base import Loss, LossTargets, Quadratic
+from polyleaf.losses._base import Loss, Quadratic
+from polyleaf.losses._targets import LossTargets
 
 
 def margins(targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:

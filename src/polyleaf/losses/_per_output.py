@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Hessian, Loss, LossTargets
+from polyleaf.checks.numbers import shown
+from polyleaf.losses._base import Hessian, Loss
+from polyleaf.losses._targets import LossTargets
 
 #: It takes what its parts take; who makes one has checked that.
 _ALL_TASKS = frozenset(
@@ -258,7 +260,7 @@ class LossPerOutput(Loss):
             if not is_fine or not (scales > 0).all():
                 raise ValueError(
                     f"scales must be a positive number for each of {len(self.parts)} losses; got "
-                    f"{self.scales!r:.80}."
+                    f"{shown(self.scales, 80)}."
                 )
 
 

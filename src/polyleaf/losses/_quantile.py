@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Hessian, Loss, LossTargets, Quadratic
+from polyleaf.checks.numbers import shown
+from polyleaf.losses._base import Hessian, Loss, Quadratic
+from polyleaf.losses._targets import LossTargets
 
 #: Residuals below this (in standard deviations) count as this large in quadratics.
 _SMALLEST_RESIDUAL = 1e-3
@@ -48,7 +49,7 @@ class _PinballLoss(Loss):
     def baseline(self, targets: LossTargets) -> NDArray[np.float64]:
         """Give the weighted quantiles."""
         shares = self._shares(targets.n_channels)
-        return weighted_quantiles(targets.values, targets.column_weights, shares)
+        return targets.quantiles(targets.values, targets.column_weights, shares)
 
     def step(
         self, targets: LossTargets, raw: NDArray[Any], direction: NDArray[Any]
@@ -66,12 +67,12 @@ class _PinballLoss(Loss):
                 by_entry = targets.column_weights
                 weights = weights * by_entry[:, min(k, by_entry.shape[1] - 1)]
             use = weights > 0
-            if not use.any():
+            if not targets.is_any(use):
                 continue
             ratios = (targets.values[use, k] - raw[use, k]) / along[use]
             share = np.where(along[use] > 0, shares[k], 1.0 - shares[k])
-            mean_share = np.average(share, weights=weights[use])
-            factors[k] = weighted_quantiles(
+            mean_share = targets.mean(share, weights[use])
+            factors[k] = targets.quantiles(
                 ratios[:, None], weights[use][:, None], np.array([mean_share])
             )[0]
         return factors
@@ -85,12 +86,8 @@ class _PinballLoss(Loss):
     ) -> NDArray[np.float64]:
         """Give the weighted quantiles of the residuals in every leaf."""
         shares = self._shares(targets.n_channels)
-        values = []
-        for start, stop in pairwise(leaf_offsets):
-            part = targets.at(rows[start:stop])
-            rest = part.values - raw[rows[start:stop]]
-            values.append(weighted_quantiles(rest, part.column_weights, shares))
-        return np.array(values)
+        rest = targets.values[rows] - raw[rows]
+        return targets.leaf_quantiles(rest, rows, leaf_offsets, shares)
 
 
 class AbsoluteError(_PinballLoss):
@@ -152,42 +149,8 @@ class Quantile(_PinballLoss):
         valid = isinstance(given, list | tuple | np.ndarray) and len(given) > 0
         if not valid or not all(isinstance(q, Real) and 0 < float(q) < 1 for q in given):
             raise ValueError(
-                f"quantile must be a number in (0, 1) or several; got {self.quantile!r}."
+                f"quantile must be a number in (0, 1) or several; got {shown(self.quantile)}."
             )
 
     def _shares(self, n_channels: int) -> NDArray[np.float64]:
         return np.resize(self.quantiles, n_channels)
-
-
-def weighted_quantiles(
-    values: NDArray[Any], weights: NDArray[Any] | None, shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Find the middle of the points at which a share of the weight lies on the left.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-    weights : ndarray of shape (n, d) or (n, 1), or None
-    shares : ndarray of shape (d,)
-
-    Returns
-    -------
-    ndarray of shape (d,), float64
-        0 for a column without weight.
-    """
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0).astype(np.float64)
-    if weights is None:
-        mass = np.broadcast_to(np.arange(1.0, len(values) + 1)[:, None], values.shape)
-    else:
-        by_entry = np.broadcast_to(weights, values.shape)
-        mass = np.cumsum(np.take_along_axis(by_entry, order, axis=0), axis=0, dtype=np.float64)
-    wanted = shares * mass[-1]
-    slack = 1e-12 * mass[-1]
-    last = len(values) - 1
-    # Ties of the running total leave an interval of minimisers: its middle.
-    first = np.minimum((mass < wanted - slack).sum(axis=0), last)
-    after = np.minimum((mass <= wanted + slack).sum(axis=0), last)
-    columns = np.arange(values.shape[1])
-    middle = 0.5 * (ordered[first, columns] + ordered[after, columns])
-    return np.where(mass[-1] > 0, middle, 0.0)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
 from polyleaf.losses._base import Loss
@@ -60,7 +61,7 @@ def resolve(loss: str | Loss) -> Loss:
         return _class_named(loss)()
     is_class = isinstance(loss, type) and issubclass(loss, Loss)
     hint = f" Did you mean {loss.__name__}()?" if is_class else ""
-    raise TypeError(f"loss must be one of {_names()} or a Loss; got {loss!r}.{hint}")
+    raise TypeError(f"loss must be one of {_names()} or a Loss; got {shown(loss)}.{hint}")
 
 
 def is_for(loss: Any, learner: str, task: str) -> bool:
@@ -126,7 +127,8 @@ def to_json(loss: Loss) -> dict[str, Any]:
     names = {cls: name for name, cls in LOSSES.items()}
     if type(loss) not in names:
         raise TypeError(
-            f"A model file can hold the losses {_names()}; got {loss!r}. Register its class in "
+            f"A model file can hold the losses {_names()}; got "
+            f"{shown(loss)}. Register its class in "
             "polyleaf.losses.LOSSES, before saving and before loading."
         )
     params = {
@@ -154,7 +156,7 @@ def from_json(description: Any) -> Loss:
     loss: Loss
     if isinstance(description, dict) and set(description) == {"per_output", "scales"}:
         return _per_output(description["per_output"], description["scales"])
-    loss, params = read_description(description, "loss", _class_named)
+    loss, params = read_description(description, "loss", _stored_class)
     loss.set_params(**params)
     loss.check_params()
     return loss
@@ -164,21 +166,30 @@ def _per_output(stored: Any, scales: Any) -> LossPerOutput:
     if not isinstance(stored, list) or not all(
         isinstance(part, dict) and "per_output" not in part for part in stored
     ):
-        raise ValueError(f"Expected a loss per output; got {stored!r:.80}.")
+        raise ValueError(f"Expected a loss per output; got {shown(stored, 80)}.")
     if scales is not None and not (
         isinstance(scales, list) and all(type(scale) in (int, float) for scale in scales)
     ):
-        raise ValueError(f"Expected a scale per output; got {scales!r:.80}.")
+        raise ValueError(f"Expected a scale per output; got {shown(scales, 80)}.")
     loss = LossPerOutput([from_json(part) for part in stored], scales)
     loss.check_params()
     return loss
+
+
+def _stored_class(name: str) -> type[Loss]:
+    try:
+        return _class_named(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} Register a class of your own in polyleaf.losses.LOSSES before loading."
+        ) from error
 
 
 def _class_named(name: str) -> type[Loss]:
     if name in LOSSES:
         return LOSSES[name]
     hint = did_you_mean(name, LOSSES)
-    raise ValueError(f"loss must be one of {_names()} or a Loss; got {name!r}.{hint}")
+    raise ValueError(f"loss must be one of {_names()} or a Loss; got {shown(name)}.{hint}")
 
 
 def _names() -> str:

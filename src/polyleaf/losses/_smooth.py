@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.losses._base import Loss, LossTargets, Quadratic
+from polyleaf.checks.numbers import shown
+from polyleaf.losses._base import Loss, Quadratic
 from polyleaf.losses._labels import MarginLoss, SquaredMargin
+from polyleaf.losses._targets import LossTargets
 
 #: Largest logarithm of a Poisson mean relative to the baseline that one round may add.
 _LARGEST_LOG_MOVE = 5.0
@@ -58,10 +60,12 @@ class SquaredError(Loss):
         self, targets: LossTargets, raw: NDArray[Any], direction: NDArray[Any]
     ) -> NDArray[np.float64]:
         """Give sum(r g) / sum(g^2), r the residual and g the direction (least squares)."""
-        along, squares = np.zeros((2, targets.n_channels))
-        for rows, part in targets.blocks():
-            along -= part.weighted_sums(self.gradient(part, raw[rows]) * direction[rows])
-            squares += part.weighted_sums(np.broadcast_to(direction[rows] ** 2, raw[rows].shape))
+
+        def terms(rows: slice, part: LossTargets) -> tuple[NDArray[Any], NDArray[Any]]:
+            along = -self.gradient(part, raw[rows]) * direction[rows]
+            return along, np.broadcast_to(direction[rows] ** 2, raw[rows].shape)
+
+        along, squares = targets.row_sums(terms, 2)
         return _ratio(along, squares)
 
 
@@ -91,7 +95,7 @@ class Huber(Loss):
         """Raise a ValueError if a parameter has an invalid value."""
         is_number = isinstance(self.delta, Real) and not isinstance(self.delta, bool)
         if not is_number or not 0 < self.delta < np.inf:
-            raise ValueError(f"delta must be a positive number; got {self.delta!r}.")
+            raise ValueError(f"delta must be a positive number; got {shown(self.delta)}.")
 
     def losses(self, targets: LossTargets, raw: NDArray[Any]) -> NDArray[Any]:
         """Compute the loss of every entry."""
