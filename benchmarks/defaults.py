@@ -1,7 +1,10 @@
 """Defaults against defaults: AutoX, polyleaf's families and rivals, on the judging sets.
 
-    python -m benchmarks.defaults run --out defaults.jsonl      # resumes where it stopped
-    python -m benchmarks.defaults page --out defaults.jsonl     # docs/benchmarks/auto.md
+    python -m benchmarks.defaults run      # goes on where it stopped
+    python -m benchmarks.defaults page     # docs/benchmarks/auto.md
+
+Results are kept in `benchmarks/records/defaults.jsonl`, which is part of the repository: a later
+session goes on with them. Lines of methods that have changed since are to be taken out first.
 
 Nothing is tuned on either side. A row of the results is a data set, a division (70 % of the rows
 to train on) and a method. Regressions are judged by macro r2 and aRRMSE; labels by LRAP, log loss,
@@ -22,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit
+from threadpoolctl import threadpool_limits
 
 from benchmarks.defaults_methods import methods_of
 from benchmarks.defaults_page import write_page
@@ -30,7 +34,7 @@ from benchmarks.real_data import REAL_DATA, data_folder
 from polyleaf.decoding import ExampleF1
 from polyleaf.metrics import METRICS
 
-#: Sets in the order of their size, so that many are done when time is over.
+RECORDS = Path(__file__).parent / "records" / "defaults.jsonl"
 _TEST_SHARE = 0.3
 
 
@@ -44,12 +48,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("what", choices=["run", "page"])
-    parser.add_argument("--out", type=Path, default=Path("defaults.jsonl"))
+    parser.add_argument("--out", type=Path, default=RECORDS)
     parser.add_argument("--half", choices=["judging", "deciding"], default="judging")
     parser.add_argument("--sets", nargs="*", help="some of the sets; all by default")
     parser.add_argument("--methods", nargs="*", help="some of the methods; all by default")
     parser.add_argument("--divisions", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3600, help="most that one fit may take")
+    parser.add_argument(
+        "--seconds", type=int, default=3600, help="most processor time that one fit may take"
+    )
+    parser.add_argument(
+        "--for-seconds", type=float, default=float("inf"), help="begin no fit after so many"
+    )
     parser.add_argument(
         "--leave-out", nargs="*", default=[], help="page: sets that were begun, but not finished"
     )
@@ -70,6 +79,8 @@ def run(options: argparse.Namespace) -> None:
     entries = [e for e in entries if e.task != "multiclass" and not e.n_missing_outputs]
     entries.sort(key=lambda e: e.n * (e.p + e.d) * e.d)
     done = read_done(options.out)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
     for division in range(options.divisions):
         for entry in entries:
             data = None
@@ -78,6 +89,8 @@ def run(options: argparse.Namespace) -> None:
                     continue
                 if (entry.name, division, name) in done:
                     continue
+                if time.monotonic() - start > options.for_seconds:
+                    return
                 data = data or entry.load(folder)
                 line = measure(entry, data, division, name, options.seconds)
                 with options.out.open("a") as file:
@@ -99,21 +112,27 @@ def measure(entry: Any, data: Any, division: int, name: str, seconds: int) -> di
     train, test = next(divide.split(np.arange(data.X.shape[0])))
     Y = data.Y.toarray() if hasattr(data.Y, "toarray") else np.asarray(data.Y, dtype=float)
     told = {"set": entry.name, "task": entry.task, "division": division, "method": name}
-    signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     start, clock = time.process_time(), time.perf_counter()
     try:
-        with warnings.catch_warnings():
+        # Threads of OpenMP that wait burn processor time where the machine is busy.
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             model = methods_of(entry.task)[name](division)
             model.fit(_taken(data.X, train), Y[train])
             spent, waited = time.process_time() - start, time.perf_counter() - clock
             found = np.asarray(model.values(_taken(data.X, test)), dtype=np.float64)
             scores = judge(entry.task, Y[train], Y[test], found)
-    except (OverTimeError, Exception) as error:
+    except (Exception, KeyboardInterrupt) as error:
+        # CatBoost turns what a signal raises into an interrupt of its own.
+        is_over = time.process_time() - start >= seconds
+        if isinstance(error, KeyboardInterrupt) and not is_over:
+            raise
+        error = OverTimeError(f"took more than {seconds} s") if is_over else error
         return told | {"scores": None, "error": repr(error)[:200], "seconds": None, "bytes": None}
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     told |= {"seconds": round(spent, 3), "waited": round(waited, 3), "bytes": _size(model)}
     return told | {"scores": scores, "error": None}
 
@@ -136,7 +155,7 @@ def judge(task: str, Y_train: Any, Y_test: Any, found: Any) -> dict[str, float]:
 
 
 def _stop(*_: Any) -> None:
-    raise OverTimeError("took too long")
+    raise OverTimeError
 
 
 def _taken(X: Any, rows: Any) -> Any:

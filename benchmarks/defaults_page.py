@@ -38,6 +38,8 @@ was tuned on (the judging half of `benchmarks/division.py`). Made by
 
 Methods without a result on one of a task's sets are left out of its tables.
 Labels are chosen from the probabilities by the best decision for each measure, without tuning.
+Times are processor time of one thread; the results, with the time by the clock, are in
+`benchmarks/records/defaults.jsonl`, and a further run goes on with them.
 A set with one division has no standard error: there, only ties count as at the best rival.
 Few sets or divisions are a first look, not a verdict: other rows may change the order.
 """
@@ -95,7 +97,8 @@ def _what_did_not(
             told += f" Fits that ended took {np.median(delays):.1f} times their processor time"
             told += " by the clock (median): other work shared the machine."
     if told:
-        limit = "" if seconds is None else f", by the limit of {seconds} seconds (clock) for a fit"
+        limit = f", by the limit of {seconds} seconds (processor time) for a fit"
+        limit = "" if seconds is None else limit
         told = f"\n\nBegun and left out of all tables{limit}:\n{told}"
     never = [name for name in JUDGING if name not in {line["set"] for line in found}]
     if never and len(never) < len(JUDGING):

@@ -185,11 +185,11 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(quick, monkeypatch, s
     before = dict(vars(model))
     calls = []
 
-    def interrupted(estimator, problem, rows=None):
+    def interrupted(estimator, problem, rows=None, judging=None):
         calls.append(estimator)
         if len(calls) == step:
             raise KeyboardInterrupt
-        return train(estimator, problem, rows)
+        return train(estimator, problem, rows, judging)
 
     train = training.trained
     monkeypatch.setattr("polyleaf.auto.race.trained", interrupted)

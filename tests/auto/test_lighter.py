@@ -5,7 +5,8 @@ import pytest
 
 from polyleaf import AutoClassifier, AutoRegressor, BoostingRegressor
 from polyleaf.auto import candidates
-from polyleaf.auto.candidates import Candidate, _forest_work, _of, _rules_work
+from polyleaf.auto.candidates import Candidate, _of
+from polyleaf.auto.work import forest_work, rules_work
 from polyleaf.boosting import BoostingRegressor as Boosting
 from polyleaf.forests import ExtraTreesRegressor
 from polyleaf.inspection import shap_values
@@ -47,9 +48,9 @@ def test_one_model_imitates_a_blend(quick):
 @pytest.fixture
 def trees_and_rules(monkeypatch):
     few = [
-        Candidate("extra_trees", _of(ExtraTreesRegressor, n_estimators=5), _forest_work(0.1)),
-        Candidate("boosting", _of(Boosting, n_estimators=5, projection=None), _forest_work(0.1)),
-        Candidate("rules", _of(RuleRegressor, n_rules=20), _rules_work),
+        Candidate("extra_trees", _of(ExtraTreesRegressor, n_estimators=5), forest_work(0.1)),
+        Candidate("boosting", _of(Boosting, n_estimators=5, projection=None), forest_work(0.1)),
+        Candidate("rules", _of(RuleRegressor, n_rules=20), rules_work),
     ]
     monkeypatch.setattr(candidates, "_REGRESSORS", few)
     model = AutoRegressor(random_state=0).fit(X, Y)

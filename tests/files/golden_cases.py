@@ -175,6 +175,7 @@ def _tuned():
 def _auto():
     small = {"budget": "small", "cv": 2, "random_state": 0}
     yield "auto-regressor", polyleaf.AutoRegressor(**small), X, NUMBERS
+    yield "auto-folds", polyleaf.AutoRegressor(**small), X[:, :3], NUMBERS
     yield "auto-classifier", polyleaf.AutoClassifier(metric="example_f1", **small), X, LABELS
 
 

@@ -26,7 +26,7 @@ def test_the_page_is_made_from_the_code_as_it_is():
 def test_every_array_of_a_file_is_declared_with_its_type_and_dimension(path):
     arrays, _ = read_model(path)
     for name, array in arrays.items():
-        plain = re.sub(r"^(estimator|member\d+|models\.\d+)\.", "", name)
+        plain = re.sub(r"^((estimator|member\d+|part\d+|models\.\d+)\.)+", "", name)
         kinds = [
             (part.arrays[plain].dtype, part.arrays[plain].shape.count(",") + 1)
             for part in StoredArrays.declared

@@ -29,12 +29,17 @@ def blend_as_trees(fitted: FittedBlend) -> AdditiveTrees:
         cause = "probabilities" if fitted.targets.kind != "regression" else ", ".join(others)
         raise TypeError(
             "Exact Shapley values need a blend of numbers whose members are all trees or rules; "
-            f"this one has {cause}. Explain single members (`members_`), or a model that imitates "
-            "the blend: distil('Boosting', X)."
+            f"this one has {cause}. polyleaf.inspection.sampled_shap_values estimates them, with "
+            "their errors; or explain single members (`members_`), or a model that imitates the "
+            "blend: distil('Boosting', X)."
         )
     parts = [member._additive() for member in fitted.members]
     widths = np.diff(fitted.targets.channel_offsets)
-    weights = [np.repeat(own, widths) for own in fitted.weights.T]
+    return weighted_sum(parts, [np.repeat(own, widths) for own in fitted.weights.T])
+
+
+def weighted_sum(parts: list[AdditiveTrees], weights: list[Floats]) -> AdditiveTrees:
+    """Give a weighted sum of sums of trees as one; `weights` are those of channels."""
     first_tree = np.cumsum([0, *(part.n_trees for part in parts)])
 
     def tree_values(first: int, last: int, choice: ChannelChoice) -> Floats:

@@ -18,6 +18,7 @@ from polyleaf.auto.parameters import AUTO_PARAMETERS
 from polyleaf.auto.problem import Problem, limited
 from polyleaf.auto.race import Clock
 from polyleaf.auto.training import train_alone, train_blend
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.optional import require
 from polyleaf.data import BinnedData, TrainingData, read_features, read_targets
 from polyleaf.estimator.base import Estimator
@@ -125,7 +126,11 @@ class AutoEstimator(Estimator):
         folds = self._folds(told, everything, int(rng.integers(2**31)))
         if folds is None:
             return train_alone(problem, self.n_jobs, rng)
-        problem = replace(problem, folds=limited(folds, data.targets.n_channels))
+        problem = replace(
+            problem,
+            folds=limited(folds, data.targets.n_channels),
+            is_divided_at_random=is_int(self.cv, 2) and told.get("groups") is None,
+        )
         n_fits = len(candidates_for(problem, self.budget)) * len(folds)
         with progress_bar("racing", n_fits, self.verbose) as advance:
             return train_blend(
@@ -208,7 +213,9 @@ class AutoEstimator(Estimator):
         """
         encoded = self._encode(X)
         if not is_real(max_ms_per_row, 0.0) or max_ms_per_row <= 0:
-            raise ValueError(f"max_ms_per_row must be a number above 0; got {max_ms_per_row!r}.")
+            raise ValueError(
+                f"max_ms_per_row must be a number above 0; got {shown(max_ms_per_row)}."
+            )
         rows = BinnedData.of_encoded(self._features, encoded)
         lighter = type(self)(**self.get_params(deep=False))
         lighter._fitted = pruned(self._fitted, rows, float(max_ms_per_row))

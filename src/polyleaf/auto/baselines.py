@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, softmax
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from polyleaf.auto.design import Design
 from polyleaf.auto.models import MODELS
 from polyleaf.data import decode_classes, read_training, split_probabilities, whole_rows
 from polyleaf.estimator.base import Estimator, schemas_from_file
 from polyleaf.estimator.classifier import Classifier
-from polyleaf.estimator.parameters import Parameter, is_one_of, is_real
+from polyleaf.estimator.parameters import Added, Parameter, is_one_of, is_real
 from polyleaf.estimator.regressor import Regressor
 
 if TYPE_CHECKING:
@@ -38,7 +39,23 @@ _PARAMETERS = {
         lambda v: is_real(v, 0.0) and v > 0,
         "a number above 0",
     ),
+    "kernel": Parameter(
+        "{'gaussian', 'exponential'} or None",
+        "Of kernel ridge regressions; None, or without a width: whichever predicts better.",
+        lambda v: v is None or is_one_of("gaussian", "exponential")(v),
+        "None, 'gaussian' or 'exponential'",
+        added=Added("0.1.0", before=None),
+    ),
+    "width": Parameter(
+        "float or None",
+        "Of the kernel; None, or without a kernel: whichever predicts best.",
+        lambda v: v is None or (is_real(v, 0.0) and v > 0),
+        "None or a number above 0",
+        added=Added("0.1.0", before=None),
+    ),
 }
+#: All BLAS that baselines use is loaded by now; to look for it takes as long as a small fit.
+_blas = cache(ThreadpoolController)
 #: Least squares of labels give numbers beyond 0 and 1; these are certain enough.
 _LEAST_PROBABILITY = 1e-3
 
@@ -92,7 +109,14 @@ class Baseline(Estimator):
     _fitted_type = FittedBaseline
     _fitted: FittedBaseline
 
-    def __init__(self, *, model: str = "linear", strength: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        model: str = "linear",
+        strength: float = 1.0,
+        kernel: str | None = None,
+        width: float | None = None,
+    ) -> None:
         self._keep_parameters(locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any, output_names: Any, **told: Any) -> Any:
@@ -112,17 +136,19 @@ class Baseline(Estimator):
         encoded = whole_rows(data.encoded)[rows]
         design = Design.fit(data.schema, encoded)
         columns, targets = design(encoded), data.targets.at(rows)
-        with threadpool_limits(1):  # the same sums for any number of threads
+        with _blas().limit(limits=1, user_api="blas"):  # the same sums for any number of threads
             if self.model == "logistic":
                 model = MODELS["linear"].fit_logistic(columns, targets, self.strength)
+            elif self.model == "kernel":
+                model = MODELS["kernel"].fit(columns, targets, self.kernel, self.width)
             else:
-                model = MODELS[self.model].fit(columns, targets, self.strength)
+                model = MODELS[self.model].fit(columns, targets)
         return FittedBaseline(data.schema, data.targets.schema, design, model)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         fitted = self._fitted
         columns = fitted.design(self._encode(X))
-        with threadpool_limits(1):
+        with _blas().limit(limits=1, user_api="blas"):
             scores: NDArray[np.float64] = fitted.model.scores(columns)
         return scores
 

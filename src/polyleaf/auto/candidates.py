@@ -1,19 +1,29 @@
-"""What takes part in the race, in which order, and how much work each asks for.
-
-Work is counted in millions of additions, roughly: it depends on the shape of the data alone, so
-that a budget gives the same model on every machine.
-"""
+"""What takes part in the race, and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyleaf import projections
 from polyleaf.auto.baselines import BaselineClassifier, BaselineRegressor
+from polyleaf.auto.settling import Settled, settled_boosting, settled_kernel, settled_rules
+from polyleaf.auto.work import (
+    Shape,
+    boosting_work,
+    forest_work,
+    graphs_work,
+    kernel_work,
+    logistic_work,
+    neighbours_work,
+    rules_work,
+    single_trees_work,
+    squares_work,
+)
 from polyleaf.boosting import BoostingClassifier, BoostingRegressor
 from polyleaf.forests import (
     BaggedTreesClassifier,
@@ -28,6 +38,7 @@ from polyleaf.rules import RuleClassifier, RuleRegressor
 
 if TYPE_CHECKING:
     from polyleaf.auto.problem import Problem
+    from polyleaf.data import BinnedData, Targets
 
 #: Budgets as multiples of the work of default boosting on all rows, and the least work of each.
 BUDGETS = {"small": (3.0, 1500.0), "medium": (10.0, 8000.0), "large": (60.0, 60000.0)}
@@ -40,34 +51,6 @@ _MOST_NEIGHBOUR_ROWS = 20_000
 _MOST_COLUMNS = 3000
 #: Graphs find the best labelling of few labels.
 _MOST_GRAPH_LABELS, _MOST_GRAPH_ROWS = 14, 1500
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What the work of a candidate depends on.
-
-    Attributes
-    ----------
-    n_rows : int
-    row_values : float
-        Values of X in a row.
-    n_features, n_channels : int
-    """
-
-    n_rows: int
-    row_values: float
-    n_features: int
-    n_channels: int
-
-    @classmethod
-    def of(cls, problem: Problem) -> Shape:
-        """Give the shape of a problem."""
-        return cls(
-            problem.n_rows,
-            problem.row_values,
-            problem.schema.n_features,
-            problem.targets.n_channels,
-        )
 
 
 @dataclass(frozen=True)
@@ -84,6 +67,13 @@ class Candidate:
         The smallest budget in which it takes part.
     fits : callable (Problem) -> bool
         Whether it can be trained on such data.
+    way : {"refit", "bag", "out-of-bag"}
+        How the member comes about: trained again on all rows; the mean of what was trained on the
+        folds; or trained on all rows at once, its own bootstrap samples in place of the folds.
+    settle : callable (model, rows, truth) -> Settled, or None
+        Tells what the model of the first fold has chosen for those of the others.
+    is_stopped : bool
+        Whether the rows that were held out tell when to stop.
     """
 
     name: str
@@ -91,6 +81,9 @@ class Candidate:
     work: Callable[[Shape], float]
     budget: str = "small"
     fits: Callable[[Problem], bool] = lambda problem: True
+    way: str = "refit"
+    settle: Callable[[Any, BinnedData, Targets], Settled] | None = None
+    is_stopped: bool = False
 
 
 def candidates_for(problem: Problem, budget: str) -> list[Candidate]:
@@ -104,52 +97,7 @@ def candidates_for(problem: Problem, budget: str) -> list[Candidate]:
 def budget_of(problem: Problem, budget: str) -> float:
     """Give the work that a budget allows."""
     factor, least = BUDGETS[budget]
-    return max(least, factor * _boosting_work(Shape.of(problem)))
-
-
-# Work -------------------------------------------------------------------------------------------
-
-
-def _forest_work(share: float, n_trees: int = 100) -> Callable[[Shape], float]:
-    def work(shape: Shape) -> float:
-        levels = np.log2(shape.n_rows + 2.0)
-        per_row = 30.0 + share * shape.row_values * (2.0 + 0.3 * shape.n_channels**0.7)
-        return float(1e-6 * n_trees * levels * shape.n_rows * per_row)
-
-    return work
-
-
-def _boosting_work(shape: Shape, n_rounds: int = 400) -> float:
-    per_row = 30.0 + shape.row_values * (2.0 + 0.5 * shape.n_channels**0.7)
-    return float(1e-6 * n_rounds * 6.0 * (shape.n_rows + 200.0) * per_row)
-
-
-def _rules_work(shape: Shape) -> float:
-    per_row = 50.0 + 3.0 * np.log2(shape.row_values + 2.0) * (1.0 + shape.n_channels**0.8)
-    return float(1e-6 * 500.0 * (shape.n_rows + 100.0) * per_row)
-
-
-def _squares_work(shape: Shape) -> float:
-    small = min(shape.n_rows, shape.n_features)
-    large = max(shape.n_rows, shape.n_features)
-    return float(1e-9 * (small**2 * (large + 10.0 * small) + 15 * small * shape.n_rows))
-
-
-def _logistic_work(shape: Shape) -> float:
-    return float(1e-6 * 60.0 * shape.n_channels * (shape.n_rows * shape.row_values + 20_000))
-
-
-def _kernel_work(shape: Shape) -> float:
-    some = min(shape.n_rows, 400)
-    return float(1e-9 * (80.0 * some**3 + 10.0 * shape.n_rows**3))
-
-
-def _neighbours_work(shape: Shape) -> float:
-    return float(1e-6 * shape.n_rows**2 * (3.0 + 0.1 * shape.row_values))
-
-
-def _graphs_work(shape: Shape) -> float:
-    return float(1e-6 * 400.0 * shape.n_rows * shape.n_channels * (20 + shape.row_values))
+    return max(least, factor * boosting_work(Shape.of(problem)))
 
 
 # Who can be trained on what ---------------------------------------------------------------------
@@ -187,73 +135,100 @@ def _baseline(cls: Any, **settings: Any) -> Callable[[int, int | None], Any]:
     return lambda seed, n_jobs: cls(**settings)
 
 
+def _boosted(
+    name: str, cls: Any, work: Callable[[Shape], float], budget: str, **settings: Any
+) -> Candidate:
+    make = _of(cls, **_STOPPED | settings)
+    settle = settled_boosting
+    return Candidate(name, make, work, budget, way="bag", settle=settle, is_stopped=True)
+
+
 def _slow_boosting(shape: Shape) -> float:
-    return 2.0 * _boosting_work(shape)
+    return 2.0 * boosting_work(shape)
 
 
-_SLOW = {"n_estimators": 800, "learning_rate": 0.04, "max_depth": 4, "subsample": 0.7}
+#: Rounds of boosting end where the first held-out fold has not got better for so many.
+_STOPPED = {"n_estimators": 1000, "early_stopping": True, "n_iter_no_change": 25}
+_SLOW = {"learning_rate": 0.04, "max_depth": 4, "subsample": 0.7}
 _REGRESSORS = [
-    Candidate("extra_trees", _of(ExtraTreesRegressor), _forest_work(0.1)),
-    Candidate("random_forest", _of(RandomForestRegressor), _forest_work(0.33)),
-    Candidate("boosting", _of(BoostingRegressor), _boosting_work),
-    Candidate("ridge", _baseline(BaselineRegressor), _squares_work, "small", _has_few_columns),
-    Candidate("rules", _of(RuleRegressor), _rules_work),
+    Candidate("extra_trees", _of(ExtraTreesRegressor), forest_work(0.1)),
+    Candidate("random_forest", _of(RandomForestRegressor), forest_work(0.33), way="out-of-bag"),
+    _boosted("boosting", BoostingRegressor, boosting_work, "small"),
+    Candidate("ridge", _baseline(BaselineRegressor), squares_work, "small", _has_few_columns),
+    Candidate("rules", _of(RuleRegressor), rules_work, way="bag", settle=settled_rules),
     Candidate(
         "kernel_ridge",
         _baseline(BaselineRegressor, model="kernel"),
-        _kernel_work,
+        kernel_work,
         "medium",
         _has_few_rows,
+        settle=settled_kernel,
     ),
-    Candidate("bagged_trees", _of(BaggedTreesRegressor), _forest_work(1.0), "medium"),
+    Candidate(
+        "bagged_trees",
+        _of(BaggedTreesRegressor),
+        forest_work(1.0),
+        "medium",
+        way="out-of-bag",
+    ),
     Candidate(
         "neighbours",
         _baseline(BaselineRegressor, model="neighbours"),
-        _neighbours_work,
+        neighbours_work,
         "medium",
         _has_neighbours,
     ),
-    Candidate("slow_boosting", _of(BoostingRegressor, **_SLOW), _slow_boosting, "large"),
+    _boosted("slow_boosting", BoostingRegressor, _slow_boosting, "large", **_SLOW),
     Candidate(
         "slow_rules",
         _of(RuleRegressor, n_rules=2000, learning_rate=0.1),
-        lambda shape: 4.0 * _rules_work(shape),
+        partial(rules_work, n_rules=2000),
         "large",
+        way="bag",
+        settle=settled_rules,
     ),
-    Candidate(
+    _boosted(
         "boosting_by_output",
-        _of(BoostingRegressor, projection=projections.RoundRobin()),
-        _slow_boosting,
+        BoostingRegressor,
+        partial(single_trees_work, n_rounds=200),
         "large",
+        projection=projections.RoundRobin(),
     ),
 ]
 _CLASSIFIERS = [
-    Candidate("extra_trees", _of(ExtraTreesClassifier), _forest_work(0.1)),
-    Candidate("random_forest", _of(RandomForestClassifier), _forest_work(0.1)),
-    Candidate("boosting", _of(BoostingClassifier), _boosting_work),
-    Candidate("logistic", _baseline(BaselineClassifier, model="logistic"), _logistic_work),
-    Candidate("rules", _of(RuleClassifier), _rules_work),
+    Candidate("extra_trees", _of(ExtraTreesClassifier), forest_work(0.1)),
+    Candidate("random_forest", _of(RandomForestClassifier), forest_work(0.1), way="out-of-bag"),
+    _boosted("boosting", BoostingClassifier, boosting_work, "small"),
+    Candidate("logistic", _baseline(BaselineClassifier, model="logistic"), logistic_work),
+    Candidate("rules", _of(RuleClassifier), rules_work, way="bag"),
     Candidate(
         "kernel_ridge",
         _baseline(BaselineClassifier, model="kernel"),
-        _kernel_work,
+        kernel_work,
         "medium",
         _has_few_rows,
+        settle=settled_kernel,
     ),
     Candidate(
         "strict_logistic",
         _baseline(BaselineClassifier, model="logistic", strength=0.1),
-        _logistic_work,
+        logistic_work,
         "medium",
     ),
-    Candidate("bagged_trees", _of(BaggedTreesClassifier), _forest_work(1.0), "medium"),
+    Candidate(
+        "bagged_trees",
+        _of(BaggedTreesClassifier),
+        forest_work(1.0),
+        "medium",
+        way="out-of-bag",
+    ),
     Candidate(
         "neighbours",
         _baseline(BaselineClassifier, model="neighbours"),
-        _neighbours_work,
+        neighbours_work,
         "medium",
         _has_neighbours,
     ),
-    Candidate("graphs", _of(GraphEnsembleClassifier), _graphs_work, "large", _suits_graphs),
-    Candidate("slow_boosting", _of(BoostingClassifier, **_SLOW), _slow_boosting, "large"),
+    Candidate("graphs", _of(GraphEnsembleClassifier), graphs_work, "large", _suits_graphs),
+    _boosted("slow_boosting", BoostingClassifier, _slow_boosting, "large", **_SLOW),
 ]

@@ -100,11 +100,18 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
+        """Number of columns; where no feature says anything there is one of zeros."""
+        return max(1, self._n_telling)
+
+    @property
+    def _n_telling(self) -> int:
         return int(self.numeric.size + self.gaps.size + self.levels.sum())
 
     def __call__(self, encoded: EncodedX) -> Columns:
         """Give the columns of encoded rows, of shape (n, n_columns)."""
+        if not self._n_telling:
+            nothing = np.zeros((encoded.shape[0], 1))
+            return sparse.csr_array(nothing) if self.is_sparse else nothing
         if self.is_sparse:
             rows = encoded if not isinstance(encoded, np.ndarray) else sparse.csr_array(encoded)
             chosen: Any = _finite(rows)[:, self.numeric]

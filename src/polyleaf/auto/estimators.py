@@ -20,7 +20,8 @@ class AutoRegressor(AutoEstimator, Regressor):
 
     Forests, boosting, rules and cheap baselines (ridge, kernel ridge, nearest neighbours) are
     compared on rows that each has not seen. The best are blended, with weights of each target
-    that are drawn towards common ones, and trained on all rows.
+    that are drawn towards common ones. Boosting and rules are members as the mean of their folds,
+    the others are trained on all rows.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ class AutoClassifier(AutoEstimator, Classifier):
     Forests, boosting, rules, graphs and cheap baselines (logistic regression, kernel ridge,
     nearest neighbours) are compared on rows that each has not seen. The probabilities of the best
     are blended, with weights of each output that are drawn towards common ones, sharpened by one
-    factor, and the members are trained on all rows.
+    factor. Boosting and rules are members as the mean of their folds, the others are trained on
+    all rows.
 
     Parameters
     ----------

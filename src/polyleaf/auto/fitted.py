@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import ChainMap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf._registry import ESTIMATORS
-from polyleaf.auto.baselines import BASELINES
+from polyleaf.auto.bags import BAGS, parts_from_file, parts_to_file, sharing
 from polyleaf.auto.problem import channels_of
 from polyleaf.data import BinnedData, FeatureSchema, TargetSchema
 from polyleaf.files.arrays import StoredArray, StoredArrays
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Arrays = dict[str, NDArray[Any]]
 
 _ARRAYS = StoredArrays(
-    "Blends (arrays of member 0 begin with member0., and so on)",
+    "Blends (arrays of member 0 begin with member0., those of its first fold with member0.part0.)",
     {
         "blend_weights": StoredArray(
             np.float64, "n_outputs, n_members", "Weight of every member in every output."
@@ -91,12 +92,8 @@ class FittedBlend:
     def to_file(self) -> tuple[Arrays, dict[str, Any]]:
         """Give the arrays of all members, and everything else as JSON's types."""
         arrays: Arrays = {"blend_weights": self.weights, "blend_products": self.products}
-        members = []
-        for number, member in enumerate(self.members):
-            own, described = member._to_file()
-            arrays |= {f"member{number}.{name}": array for name, array in own.items()}
-            # Those of the blend; a member has no others.
-            members.append({k: v for k, v in described.items() if k not in _SHARED})
+        more, members = parts_to_file(self.members, "member")
+        arrays |= more
         metadata: dict[str, Any] = {
             "names": list(self.names),
             "members": members,
@@ -116,10 +113,10 @@ class FittedBlend:
     @classmethod
     def from_file(cls, arrays: Arrays, metadata: dict[str, Any], estimator: Any) -> FittedBlend:
         """Rebuild and check a blend from a model file."""
-        members = _members_from_file(arrays, metadata)
+        known: Any = ChainMap(BAGS, ESTIMATORS)  # type: ignore[arg-type]
+        members = parts_from_file(arrays, metadata["members"], metadata, "member", known)
         features, targets = members[0]._features, members[0]._targets
-        for member in members[1:]:
-            member._fitted = _sharing(member._fitted, features, targets)
+        members = sharing(members)
         names = tuple(str(name) for name in metadata["names"])
         weights = _ARRAYS.read(arrays, "blend_weights")
         products = _ARRAYS.read(arrays, "blend_products")
@@ -153,31 +150,7 @@ class FittedBlend:
         )
 
 
-#: What all members share with the blend.
-_SHARED = ("features", "targets")
 _COLUMNS = ("score", "score_std", "work", "seconds", "weight")
-
-
-def _members_from_file(arrays: Arrays, metadata: dict[str, Any]) -> tuple[Any, ...]:
-    stored = metadata["members"]
-    if not isinstance(stored, list) or not stored:
-        raise ValueError("Expected at least one member.")
-    members = []
-    for number, described in enumerate(stored):
-        name = str(described["estimator"])
-        cls = BASELINES.get(name) or ESTIMATORS.get(name)
-        if cls is None or name.startswith("Auto"):
-            raise ValueError(f"Expected a member of polyleaf; got {name!r:.60}.")
-        prefix = f"member{number}."
-        own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-        shared = {key: metadata[key] for key in _SHARED}
-        members.append(cls._from_file(own, described | shared))
-    return tuple(members)
-
-
-def _sharing(fitted: Any, features: FeatureSchema, targets: TargetSchema) -> Any:
-    """Give the same with the schemas of the others, so that rows are encoded once."""
-    return replace(fitted, features=features, targets=targets)
 
 
 def _line_to_json(line: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -69,10 +70,10 @@ class Judge:
         score = self.metric.prepare(self.problem.targets.with_gaps())
         return float(score(truth, channels, sample_weight=weights))
 
-    def by_fold(self, channels: NDArray[Any], n_folds: int) -> NDArray[np.float64]:
-        """Score the predictions of the first folds one by one."""
+    def of_folds(self, channels: NDArray[Any], folds: Iterable[int]) -> NDArray[np.float64]:
+        """Score the predictions of some folds one by one."""
         fold_of = self.problem.fold_of
-        places = (np.flatnonzero(fold_of == fold) for fold in range(n_folds))
+        places = (np.flatnonzero(fold_of == fold) for fold in folds)
         return np.array([self.score(channels[at], at) for at in places])
 
     def merit(self, score: float) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from polyleaf._registry import ESTIMATORS
 from polyleaf.auto.blending import on_simplex
 from polyleaf.auto.problem import channels_of
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data import BinnedData
 
@@ -112,7 +113,8 @@ def _model_of(family: Any, blend: Any) -> Any:
         if kind.lower() == wanted:
             return ESTIMATORS[name](random_state=0, n_jobs=blend.n_jobs)
     raise ValueError(
-        f"family must be one of {', '.join(map(repr, kinds))} or an estimator; got {family!r}."
+        f"family must be one of {', '.join(map(repr, kinds))} or an estimator; got "
+        f"{shown(family)}."
         f"{did_you_mean(family, kinds)}"
     )
 

@@ -86,7 +86,7 @@ class LinearModel:
     is_logistic: bool = False
 
     @classmethod
-    def fit(cls, columns: Columns, targets: Targets, strength: float) -> LinearModel:
+    def fit(cls, columns: Columns, targets: Targets) -> LinearModel:
         """Fit a ridge regression of every channel, with penalties of their own."""
         share, outputs = _row_shares(targets), targets.dense_values()
         n_rows, n_columns = columns.shape
@@ -166,9 +166,31 @@ class KernelModel:
     width: float
 
     @classmethod
-    def fit(cls, columns: Columns, targets: Targets, strength: float) -> KernelModel:
-        """Choose kernel and width on some rows, and fit a ridge regression on all."""
+    def fit(
+        cls,
+        columns: Columns,
+        targets: Targets,
+        kernel: str | None = None,
+        width: float | None = None,
+    ) -> KernelModel:
+        """Fit a ridge regression on all rows; without kernel and width, choose them on some."""
         share, outputs = _row_shares(targets), targets.dense_values()
+        if kernel is None or width is None:
+            kernel, width = cls._chosen(columns, targets, share, outputs)
+        gram = _kernel(_distances(columns, columns), kernel, width)
+        parts = Decomposition.of(gram, share)
+        found = least_squares(parts, outputs, targets.observed)
+        dual = dual_coefficients(parts, found)
+        means = gram @ share
+        intercepts = found.means - (means - share @ means) @ dual
+        dual = dual - np.outer(share, dual.sum(axis=0))
+        return cls(columns, dual, np.asarray(intercepts), kernel, width)
+
+    @staticmethod
+    def _chosen(
+        columns: Columns, targets: Targets, share: Floats, outputs: Floats
+    ) -> tuple[str, float]:
+        """Choose kernel and width by leave-one-out errors of some rows."""
         n_rows = columns.shape[0]
         some = np.linspace(0, n_rows - 1, min(n_rows, _CHOOSING_ROWS)).astype(np.intp)
         distances = _distances(columns[some], columns[some])
@@ -183,15 +205,7 @@ class KernelModel:
                 parts = Decomposition.of(gram, part_share)
                 errors = least_squares(parts, outputs[some], known).errors / spread
                 settings.append((float(errors.mean()), kernel, width * typical))
-        _, kernel, width = min(settings, key=lambda setting: setting[0])
-        gram = _kernel(_distances(columns, columns), kernel, width)
-        parts = Decomposition.of(gram, share)
-        found = least_squares(parts, outputs, targets.observed)
-        dual = dual_coefficients(parts, found)
-        means = gram @ share
-        intercepts = found.means - (means - share @ means) @ dual
-        dual = dual - np.outer(share, dual.sum(axis=0))
-        return cls(columns, dual, np.asarray(intercepts), kernel, width)
+        return min(settings, key=lambda setting: setting[0])[1:]
 
     def scores(self, columns: Columns) -> Floats:
         """Score rows, of shape (n, n_channels)."""
@@ -241,7 +255,7 @@ class NeighbourModel:
     n_neighbours: int
 
     @classmethod
-    def fit(cls, columns: Columns, targets: Targets, strength: float) -> NeighbourModel:
+    def fit(cls, columns: Columns, targets: Targets) -> NeighbourModel:
         """Keep the rows that count, and choose the number of neighbours by leave-one-out."""
         kept = np.flatnonzero(_row_shares(targets) > 0)
         columns, outputs = columns[kept], np.asarray(targets.at(kept).dense_values())

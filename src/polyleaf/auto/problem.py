@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.auto.baselines import Baseline
+from polyleaf.boosting.validation import HeldOut
 from polyleaf.data import BinnedData, NumericData, TrainingData, whole_rows
 from polyleaf.graphs.base import GraphEstimator
 
@@ -39,6 +40,8 @@ class Problem:
     folds : list of (train, test)
         Test rows are some of the fold's where there are too many cells to predict.
     n_threads : int
+    is_divided_at_random : bool
+        Whether rows are in folds by chance, so that bootstrap samples may take their place.
     """
 
     binned: BinnedData
@@ -46,6 +49,7 @@ class Problem:
     given: NDArray[np.float64] | None
     folds: Folds
     n_threads: int
+    is_divided_at_random: bool = False
     _cache: dict[Any, TrainingData] = field(default_factory=dict)
 
     @property
@@ -57,6 +61,12 @@ class Problem:
     def n_rows(self) -> int:
         """Number of training rows."""
         return self.targets.n_rows
+
+    @property
+    def allows_bags(self) -> bool:
+        """Whether forests may predict each row by the trees that have not seen it."""
+        n_cells = self.n_rows * self.targets.n_channels
+        return self.is_divided_at_random and n_cells <= _MOST_CELLS
 
     @property
     def row_values(self) -> float:
@@ -103,15 +113,29 @@ def limited(folds: Folds, n_channels: int) -> Folds:
     ]
 
 
-def trained(estimator: Any, problem: Problem, rows: NDArray[np.intp] | None = None) -> Any:
+def trained(
+    estimator: Any,
+    problem: Problem,
+    rows: NDArray[np.intp] | None = None,
+    judging: NDArray[np.intp] | None = None,
+) -> Any:
     """Train an estimator on all rows of a problem, or on some.
 
     The estimator itself is trained, as its `fit` would do with what was read already.
+
+    Parameters
+    ----------
+    estimator : estimator
+    problem : Problem
+    rows : ndarray, optional
+    judging : ndarray, optional
+        Rows on which boosting sees when to stop.
     """
     data = problem.training(estimator)
+    told = {} if judging is None else {"eval_set": _held_out(data, judging)}
     if rows is not None:
         data = _taken(data, rows)
-    estimator._fitted = estimator._train(data)
+    estimator._fitted = estimator._train(data, **told)
     estimator._fit_facts = time.time(), data.targets.n_rows
     estimator._card = None
     return estimator
@@ -121,6 +145,14 @@ def _taken(data: Any, rows: NDArray[np.intp]) -> Any:
     if isinstance(data, NumericData):
         return replace(data, rows=data.rows[rows], targets=data.targets.at(rows))
     return data.take(rows)
+
+
+def _held_out(data: TrainingData, rows: NDArray[np.intp]) -> HeldOut | None:
+    targets = data.targets.at(rows)
+    if targets.observed is not None and not targets.observed.any():
+        return None  # nothing to judge by: training rows are set aside
+    given = None if data.sample_weight is None else data.sample_weight[rows]
+    return HeldOut(whole_rows(data.encoded)[rows], targets, given)
 
 
 def channels_of(estimator: Any, rows: Any, targets: TargetSchema) -> NDArray[np.float64]:

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.auto.candidates import Candidate, Shape, budget_of, candidates_for
+from polyleaf.auto.bags import bag_of
+from polyleaf.auto.candidates import Candidate, budget_of, candidates_for
 from polyleaf.auto.judging import Judge
 from polyleaf.auto.problem import Problem, channels_of, trained
+from polyleaf.auto.work import Shape
 from polyleaf.checks.warning import warn_user
 from polyleaf.data import BinnedData, whole_rows
+from polyleaf.forests.out_of_bag import predict_out_of_bag
 
 #: Candidates that finish, at least.
 _FEWEST = 3
 #: Share of the budget that the first fold may take.
 _FIRST_SHARE = 0.4
-#: Work of a fit on all rows, in that of a fold.
-_REFIT = 1.25
 
 
 class Clock:
@@ -57,22 +58,30 @@ class Entry:
     ----------
     candidate : Candidate
     seed : int
-    fold_work : float
-        Work of one fold.
-    models : list of estimator
-        Of the folds that are done.
+    shape : Shape
+        Of all rows.
+    share : float
+        That of them which a fold trains on.
+    parts : list of estimator
+        Trained on the folds that are done, if they are kept.
+    member : estimator or None
+        What goes into the blend, if it needs no training on all rows.
     channels : ndarray of shape (n_held_out, n_channels), float32, or None
         Predictions of held-out rows, of the folds that are done.
-    seconds : float
+    work, seconds : float
+        That were spent.
     scores : ndarray
         Of the folds that are done.
     """
 
     candidate: Candidate
     seed: int
-    fold_work: float
-    models: list[Any] = field(default_factory=list)
+    shape: Shape
+    share: float
+    parts: list[Any] = field(default_factory=list)
+    member: Any = None
     channels: NDArray[np.float32] | None = None
+    work: float = 0.0
     seconds: float = 0.0
     scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     failed: bool = False
@@ -83,9 +92,22 @@ class Entry:
         return float(self.scores.mean()) if self.scores.size else float("nan")
 
     @property
-    def work(self) -> float:
-        """Work that was done."""
-        return self.fold_work * self.scores.size
+    def n_done(self) -> int:
+        """Number of folds that are done."""
+        return self.scores.size
+
+    @property
+    def step_work(self) -> float:
+        """Work of the next step: a fold, or all of them out of bag."""
+        whole = self.candidate.work(self.shape)
+        return whole if self.candidate.way == "out-of-bag" else self.share * whole
+
+    def work_until(self, n_folds: int, *, with_member: bool = True) -> float:
+        """Give the work until so many folds are done, and until the member is trained."""
+        if self.candidate.way == "out-of-bag":
+            return 0.0 if self.n_done else self.step_work
+        refit = self.candidate.work(self.shape) if self.candidate.way == "refit" else 0.0
+        return max(0, n_folds - self.n_done) * self.step_work + with_member * refit
 
 
 class Race:
@@ -122,78 +144,118 @@ class Race:
         shape = Shape.of(problem)
         share = 1.0 - 1.0 / self.n_folds
         self.entries = [
-            Entry(c, int(seeds.integers(2**31)), share * c.work(shape))
+            Entry(self._as_possible(c), int(seeds.integers(2**31)), shape, share)
             for c in candidates_for(problem, budget)
         ]
 
+    def _as_possible(self, candidate: Candidate) -> Candidate:
+        if candidate.way != "out-of-bag" or self.problem.allows_bags:
+            return candidate
+        return replace(candidate, way="refit")
+
     def run(self) -> list[Entry]:
         """Run the race; give those that finished, best first."""
-        everything = sum(entry.fold_work for entry in self.entries) * self.n_folds
+        everything = sum(entry.work_until(self.n_folds) for entry in self.entries)
         if everything <= self.allowed:
             self._run_all(self.entries)
         else:
             self._halve()
-        done = [e for e in self.entries if len(e.models) == self.n_folds and not e.failed]
+        done = [e for e in self.entries if e.n_done == self.n_folds and not e.failed]
         return sorted(done, key=lambda e: -self.judge.merit(e.score))
 
     def _run_all(self, entries: list[Entry]) -> None:
         for number, entry in enumerate(entries):
-            rest = self.n_folds - len(entry.models) + _REFIT
-            if number and not self.clock.allows(rest * entry.fold_work):
+            if number and not self.clock.allows(entry.work_until(self.n_folds)):
                 continue
-            for fold in range(len(entry.models), self.n_folds):
-                self._step(entry, fold)
+            self._advance(entry, self.n_folds)
 
     def _halve(self) -> None:
         alive: list[Entry] = []
+        n_compared = 1
         for number, entry in enumerate(self.entries):
-            cost = entry.fold_work
+            cost = entry.step_work
             affordable = self.spent + cost <= _FIRST_SHARE * self.allowed
             if number and not (affordable and self.clock.allows(cost)):
                 continue
-            self._step(entry, 0)
+            self._advance(entry, 1)
             alive.append(entry)
         for n_folds in (2, self.n_folds):
-            alive = self._best(alive, max(_FEWEST, (len(alive) + 1) // 2))
+            alive = self._best(alive, max(_FEWEST, (len(alive) + 1) // 2), n_compared)
+            n_compared = n_folds
             for place, entry in enumerate(alive):
-                rest = (max(0, n_folds - len(entry.models)) + _REFIT) * entry.fold_work
+                rest = entry.work_until(n_folds)
                 affordable = place < 2 or self.spent + rest <= self.allowed
                 if place and not (affordable and self.clock.allows(rest)):
                     continue
-                for fold in range(len(entry.models), n_folds):
-                    self._step(entry, fold)
+                self._advance(entry, n_folds)
 
-    def _best(self, entries: list[Entry], n_kept: int) -> list[Entry]:
+    def _best(self, entries: list[Entry], n_kept: int, n_folds: int) -> list[Entry]:
+        """Keep those that are best on the first folds; forests may have seen more."""
         alive = [entry for entry in entries if not entry.failed]
-        return sorted(alive, key=lambda e: -self.judge.merit(e.score))[:n_kept]
+        merits = {id(e): self.judge.merit(float(e.scores[:n_folds].mean())) for e in alive}
+        return sorted(alive, key=lambda e: -merits[id(e)])[:n_kept]
 
-    def _step(self, entry: Entry, fold: int) -> None:
-        """Train a candidate on a fold, and predict the rows that were held out."""
-        if entry.failed:
-            return
-        problem, start = self.problem, time.perf_counter()
-        train, test = problem.folds[fold]
+    def _advance(self, entry: Entry, n_folds: int) -> None:
+        """Train a candidate on further folds, until so many are done."""
         try:
-            model = trained(entry.candidate.make(entry.seed + fold, self.n_jobs), problem, train)
-            rows = BinnedData.of_encoded(problem.schema, whole_rows(problem.binned.encoded)[test])
-            found = channels_of(model, rows, problem.targets.schema)
+            if entry.candidate.way == "out-of-bag" and not entry.n_done:
+                self._step(entry, self._out_of_bag, range(self.n_folds))
+            for fold in range(entry.n_done, n_folds):
+                self._step(entry, self._fold, range(fold, fold + 1))
         except MemoryError as error:
             entry.failed = True
             warn_user(f"{entry.candidate.name} left the race: {error}")
             return
+        if entry.candidate.way == "bag" and entry.n_done == self.n_folds:
+            entry.member, entry.parts = bag_of(entry.parts), []
+
+    def _step(
+        self, entry: Entry, predict: Callable[[Entry, range], NDArray[Any]], folds: range
+    ) -> None:
+        """Train a candidate, and score what it predicts for the rows of some folds."""
+        start, work = time.perf_counter(), entry.step_work
+        problem = self.problem
+        places = np.flatnonzero(np.isin(problem.fold_of, folds))
+        found = predict(entry, folds)
         if entry.channels is None:
             shape = (problem.held_out.size, problem.targets.n_channels)
             entry.channels = np.zeros(shape, np.float32)
-        places = np.flatnonzero(problem.fold_of == fold)
-        entry.channels[places] = _known(found, problem, train)
-        entry.models.append(model)
-        score = self.judge.score(entry.channels[places], places)
-        entry.scores = np.append(entry.scores, score)
+        entry.channels[places] = found
+        scores = self.judge.of_folds(entry.channels, folds)
+        entry.scores = np.append(entry.scores, scores)
         seconds = time.perf_counter() - start
-        entry.seconds += seconds
-        self.spent += entry.fold_work
-        self.clock.told(entry.fold_work, seconds)
-        self.advance(1, score=entry.score)
+        entry.seconds, entry.work = entry.seconds + seconds, entry.work + work
+        self.spent += work
+        self.clock.told(work, seconds)
+        self.advance(len(folds), score=entry.score)
+
+    def _fold(self, entry: Entry, folds: range) -> NDArray[np.float64]:
+        """Train on the rows of all folds but one; predict those that were held out."""
+        problem, candidate = self.problem, entry.candidate
+        train, test = problem.folds[folds.start]
+        judging = test if candidate.is_stopped else None
+        model = candidate.make(entry.seed + folds.start, self.n_jobs)
+        model = trained(model, problem, train, judging)
+        rows = BinnedData.of_encoded(problem.schema, whole_rows(problem.binned.encoded)[test])
+        if candidate.settle is not None:
+            settled = candidate.settle(model, rows, problem.targets.at(test))
+            model = settled.model
+            entry.candidate = replace(
+                candidate, make=settled.make, work=settled.work, settle=None, is_stopped=False
+            )
+        if candidate.way == "bag":
+            entry.parts.append(model)
+        return _known(channels_of(model, rows, problem.targets.schema), problem, train)
+
+    def _out_of_bag(self, entry: Entry, folds: range) -> NDArray[np.float64]:
+        """Train on all rows; predict each by the trees that have not seen it."""
+        problem = self.problem
+        entry.member = trained(entry.candidate.make(entry.seed, self.n_jobs), problem)
+        encoded = whole_rows(problem.binned.encoded)
+        found: Any = predict_out_of_bag(entry.member._forest, encoded, problem.n_threads).values
+        found = found[problem.held_out]
+        found = found.toarray() if hasattr(found, "toarray") else found
+        return _known(found, problem, np.arange(problem.n_rows))
 
 
 def _known(

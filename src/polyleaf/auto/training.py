@@ -168,12 +168,14 @@ def _decision(problem: Problem, judge: Judge, channels: Floats) -> tuple[Any, An
 def _members(
     problem: Problem, entries: list[Entry], n_jobs: int | None, advance: Callable[..., None]
 ) -> tuple[Any, ...]:
-    """Train every candidate of the blend on all rows."""
+    """Train every candidate of the blend on all rows, but those that need not be."""
     members = []
     for entry in entries:
-        entry.models.clear()  # they have served
-        members.append(trained(entry.candidate.make(entry.seed, n_jobs), problem))
-        advance(1)
+        member = entry.member
+        if member is None:
+            member = trained(entry.candidate.make(entry.seed, n_jobs), problem)
+            advance(1)
+        members.append(member)
     return tuple(members)
 
 
