@@ -212,8 +212,8 @@ def test_core_refuses_grids_that_do_not_fit(frame, numbers):
         "leaf_weights": np.zeros(int(trees.tree_leaves[-1])),
         "n_threads": 1,
     }
-    assert isinstance(trees.dependence_trees, _core.DependenceTrees)
-    trees.dependence_trees.count_rows(**given)
+    assert isinstance(trees.structure.dependence_trees, _core.DependenceTrees)
+    trees.structure.dependence_trees.count_rows(**given)
     for wrong in (
         {"features": np.array([5], np.int32)},
         {"features": np.array([1, 1], np.int32), "offsets": np.array([0, 1, 2])},
@@ -226,7 +226,7 @@ def test_core_refuses_grids_that_do_not_fit(frame, numbers):
         {"leaf_weights": np.zeros(1)},
     ):
         with pytest.raises(ValueError, match=r"\w"):
-            trees.dependence_trees.count_rows(**{**given, **wrong})
+            trees.structure.dependence_trees.count_rows(**{**given, **wrong})
 
 
 # Accumulated local effects -----------------------------------------------------------------------
@@ -288,6 +288,16 @@ def test_pictures_have_a_panel_per_output_or_one_map(frame, numbers):
     assert plot_dependence(partial_dependence(many, frame, "a")).size == 1
     with pytest.raises(ValueError, match="choose some"):
         plot_dependence(partial_dependence(many, frame, ["a", "b"], grid_resolution=3))
+
+
+def test_dates_are_written_without_running_into_each_other():
+    X = pd.DataFrame({"seen": pd.date_range("2020-01-01", periods=400)})
+    model = polyleaf.TreeRegressor(max_depth=4).fit(X, np.arange(400.0))
+    (panel,) = np.ravel(plot_dependence(partial_dependence(model, X, "seen", grid_resolution=9)))
+    panel.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in panel.get_xticklabels()]
+    assert len(boxes) > 1
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def test_counts_are_averaged_as_they_are_predicted(frame, numbers):

@@ -77,6 +77,20 @@ def test_the_text_reads_as_words(frame, targets):
     assert re.fullmatch(r"  [a-z]+ = \S+: pH [+-][0-9.]+", second)
 
 
+def test_the_table_of_a_rule_model_is_no_table_of_contributions(frame, targets):
+    rules = polyleaf.RuleRegressor(n_rules=2, random_state=0)
+    table = rules.fit(frame, targets[["pH", "carbon"]]).explain(frame[:1])
+    assert table.shape[1] == 5  # as many columns as a table of contributions has
+    with pytest.raises(TypeError, match=r"row, output, feature.*Print the table of a rule model"):
+        explanation_text(table)
+
+
+def test_an_unknown_output_is_answered_with_a_name(frame, targets):
+    model = polyleaf.TreeRegressor(max_depth=2, random_state=0).fit(frame, targets)
+    with pytest.raises(ValueError, match=r"such as 'pH'; got 'silver'"):
+        model.explain(frame[:1], outputs="silver")
+
+
 @pytest.mark.parametrize("wrong", [0, 1.5, "all", True])
 def test_counts_must_be_positive_whole_numbers(wrong, frame, targets):
     model = polyleaf.TreeRegressor(max_depth=2).fit(frame, targets)
@@ -98,3 +112,13 @@ def test_the_command_explains_a_row(frame, targets, tmp_path):
     assert run.output.startswith("Row 3\n")
     refused = CliRunner().invoke(app, ["explain", str(path), str(data), "--row", "80"])
     assert "from 0 to 79" in str(refused.exception)
+
+
+def test_outputs_that_were_never_observed_have_no_lines(frame, targets):
+    unknown = targets.assign(never=np.nan)
+    model = polyleaf.RandomForestRegressor(n_estimators=2, random_state=0)
+    with pytest.warns(UserWarning, match="observed"):
+        model.fit(frame, unknown)
+    told = model.explain(frame[:2], top_outputs=len(unknown.columns))
+    assert "never" not in set(told["output"])
+    assert not told["contribution"].isna().any()

@@ -80,7 +80,43 @@ def test_values_equal_their_definition(name, frame, numbers):
     np.testing.assert_allclose(shap_values(model, frame).values[:3], expected, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize("name", ["shallow tree", "deep tree", "forest", "relabel", "rules"])
+CLASSIFIERS = {
+    "tree": polyleaf.TreeClassifier(max_depth=4, random_state=0),
+    "forest": polyleaf.RandomForestClassifier(n_estimators=3, random_state=0),
+    "subspace": polyleaf.RandomForestClassifier(
+        n_estimators=4, projection="subsample", aggregation="subspace", random_state=0
+    ),
+    "out of bag": polyleaf.RandomForestClassifier(
+        n_estimators=4, projection="subsample", aggregation="oob", random_state=0
+    ),
+    "boosting": polyleaf.BoostingClassifier(n_estimators=4, early_stopping=False, random_state=0),
+    "linear": polyleaf.BoostingClassifier(
+        n_estimators=4, leaf_fit="linear", early_stopping=False, random_state=0
+    ),
+    "round robin": polyleaf.BoostingClassifier(
+        n_estimators=4, projection="round_robin", early_stopping=False, random_state=0
+    ),
+    "rules": polyleaf.RuleClassifier(n_rules=20, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", ["labels", "sparse labels", "classes"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_values_of_classifiers_equal_their_definition(name, kind, frame, numbers, labels):
+    thirds = np.digitize(numbers[:, 0], [-0.5, 1.0])
+    Y = {
+        "labels": labels,
+        "sparse labels": sparse.csr_array(labels),
+        "classes": np.array(["low", "middle", "high"])[np.column_stack([thirds, labels[:, 2]])],
+    }[kind]
+    model = CLASSIFIERS[name].fit(frame, Y, sample_weight=WEIGHTS)
+    few = frame[:2]
+    expected = brute_force(model, few)
+    np.testing.assert_allclose(shap_values(model, few).values, expected, atol=1e-5)
+    np.testing.assert_allclose(shap_values(model, frame).values[:2], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
 def test_interventional_values_equal_their_definition(name, frame, numbers):
     model = REGRESSORS[name].fit(frame, numbers)
     few, background = frame[:2], frame[50:57]
@@ -158,7 +194,7 @@ def test_sparse_features_are_explained_as_dense_ones(labels):
     assert found.data is None
 
 
-@pytest.mark.parametrize("name", ["shallow tree", "deep tree", "relabel"])
+@pytest.mark.parametrize("name", REGRESSORS)
 def test_interactions_equal_their_definition(name, frame, numbers):
     model = REGRESSORS[name].fit(frame, numbers)
     pairs = [(0, 1), (0, 5), (2, 3)]
@@ -245,6 +281,34 @@ def test_top_outputs_are_those_with_the_highest_predictions(n_few, frame, labels
     np.testing.assert_allclose(top.base_values, every.base_values[best])
     expected = np.take_along_axis(every.values, best[:, None, :], axis=2)
     np.testing.assert_allclose(top.values, expected, atol=1e-6)
+
+
+def test_top_outputs_may_be_groups(frame, numbers):
+    model = polyleaf.RandomForestRegressor(n_estimators=3, random_state=0).fit(frame, numbers)
+    groups = {"first": [0], "both": [0, 1], "all": [0, 1, 2]}
+    top, every = (shap_values(model, frame, outputs=groups, top_outputs=n) for n in (2, None))
+    assert top.output_names == ["y0", "y1", "y2", "first", "both", "all"]
+    scores = every.base_values + every.values.sum(axis=1)
+    told = np.array(top.output_names)[top.outputs]
+    best = np.vectorize(every.output_names.index)(told)
+    chosen = np.take_along_axis(scores, best, axis=1)
+    np.testing.assert_allclose(chosen, -np.sort(-scores, axis=1)[:, :2], atol=1e-4)
+    np.testing.assert_allclose(top.base_values, every.base_values[best])
+    expected = np.take_along_axis(every.values, best[:, None, :], axis=2)
+    np.testing.assert_allclose(top.values, expected, atol=1e-5)
+
+
+def test_values_know_the_names_of_categories(frame, numbers):
+    model = REGRESSORS["shallow tree"]
+    found = shap_values(model.fit(frame, numbers), frame)
+    for told in (found, found.difference(0, 1), shap_values(model, frame, top_outputs=1)):
+        codes = told.data[:, 5].astype(int)
+        np.testing.assert_array_equal(told.categories[5][codes], frame["kind"])
+        assert list(told.categories) == [5]
+    X = frame.assign(kind=pd.Categorical(frame["kind"], categories=list("zyxwvu"), ordered=True))
+    found = shap_values(model.fit(X, numbers), X)
+    assert not found.categories
+    assert found.levels[5].tolist() == list("zyxwvu")
 
 
 def test_a_saved_model_is_explained_alike(frame, numbers, tmp_path):

@@ -1,6 +1,7 @@
 """Pictures of Shapley values show what was found; shap explains converted models alike."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyleaf
@@ -76,6 +77,68 @@ def test_dependence_has_a_panel_per_output(found, data):
     assert plot_shap_dependence(shap_values(many, data[0]), 0).size == 16
 
 
+@pytest.fixture(scope="module")
+def soils():
+    rng = np.random.default_rng(0)
+    use = rng.choice(["field", "forest", "meadow"], 90)
+    X = pd.DataFrame({"use": use, "rain": rng.integers(300, 900, 90).astype(float)})
+    X["state"] = pd.Categorical(
+        rng.choice(["poor", "fair", "good"], 90), categories=["poor", "fair", "good"], ordered=True
+    )
+    X.loc[7, "use"] = None
+    y = (use == "forest") * X["rain"] + 100.0 * X["state"].cat.codes
+    return shap_values(polyleaf.TreeRegressor(max_depth=5, random_state=0).fit(X, y), X), X
+
+
+def test_categories_are_drawn_by_their_names(soils):
+    found, X = soils
+    names = tick_names(plot_shap_waterfall(found, row=3).yaxis)
+    assert f"use = {X['use'][3]}" in names
+    assert f"state = {X['state'][3]}" in names
+    assert "use = missing" in tick_names(plot_shap_waterfall(found, row=7).yaxis)
+    assert tick_names(plot_shap_dependence(found, "use")[0].xaxis) == ["field", "forest", "meadow"]
+    for by, expected in (
+        ("use", ["field", "forest", "meadow"]),
+        ("state", ["poor", "fair", "good"]),
+    ):
+        panel = plot_shap_dependence(found, "rain", color_by=by)[0]
+        (bar,) = (ax for ax in panel.figure.axes if ax is not panel)
+        assert tick_names(bar.yaxis) == expected
+        panel.collections[0].update_scalarmappable()
+        assert len(np.unique(panel.collections[0].get_facecolor(), axis=0)) == 3 + (by == "use")
+
+
+def test_numbers_too_large_for_a_code_are_coloured(data):
+    X = np.nan_to_num(data[0])
+    X[3, 2] = 1e300
+    found = shap_values(polyleaf.TreeRegressor(max_depth=3).fit(X, data[1]), X)
+    assert plot_shap_dependence(found, 0, color_by=2).size == 3
+
+
+def test_a_swarm_does_not_order_categories(soils):
+    found, _ = soils
+    ax = plot_shap_swarm(found)
+    place = tick_names(ax.yaxis).index("use")
+    grey, coloured = ax.collections[2 * place : 2 * place + 2]
+    assert (len(grey.get_offsets()), len(coloured.get_offsets())) == (90, 0)
+
+
+def test_times_are_drawn_as_times():
+    X = pd.DataFrame({"seen": pd.date_range("2020-01-01", periods=80)})
+    X["age"] = pd.to_timedelta(np.tile([12, 36], 40), unit="h")
+    X.loc[5, "seen"] = None
+    y = np.arange(80.0) + 50 * np.tile([0, 1], 40)
+    found = shap_values(polyleaf.TreeRegressor(max_depth=5, random_state=0).fit(X, y), X)
+    names = tick_names(plot_shap_waterfall(found, row=3).yaxis)
+    assert set(names) == {"seen = 2020-01-04", "age = 1.5 days"}
+    (panel,) = plot_shap_dependence(found, "seen")
+    panel.figure.canvas.draw()
+    assert any(month in "".join(tick_names(panel.xaxis)) for month in ("Feb", "Mar"))
+    (panel,) = plot_shap_dependence(found, "age")
+    assert panel.get_xlabel() == "age in days"
+    assert set(panel.collections[0].get_offsets()[:, 0].tolist()) == {0.5, 1.5}
+
+
 def test_wrong_arguments_are_explained(found, data):
     model = polyleaf.TreeRegressor(max_depth=4, random_state=0).fit(*data)
     with pytest.raises(ValueError, match="3 were explained: give output="):
@@ -136,8 +199,6 @@ def test_converted_trees_predict_the_same(name, data):
 
 
 def test_sets_of_categories_cannot_be_converted(data):
-    import pandas as pd
-
     X = pd.DataFrame({"kind": list("abcdef") * 20})
     y = X["kind"].isin(["a", "d"]).to_numpy().astype(float)
     model = polyleaf.TreeRegressor().fit(X, y)

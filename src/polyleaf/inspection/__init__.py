@@ -24,6 +24,7 @@ from polyleaf.inspection._plot_shap import (
     plot_shap_swarm,
     plot_shap_waterfall,
 )
+from polyleaf.inspection._sampled_shap import SampledShapValues, sampled_shap_values
 from polyleaf.inspection._shap import shap_interactions, shap_values
 from polyleaf.inspection._shap_values import ShapValues
 from polyleaf.inspection._single_output import (
@@ -48,6 +49,7 @@ __all__ = [
     "ImportanceTable",
     "PermutationImportances",
     "RankingStability",
+    "SampledShapValues",
     "ShapValues",
     "SingleOutputClassifier",
     "SingleOutputRegressor",
@@ -76,6 +78,7 @@ __all__ = [
     "ranking_stability",
     "rules_json",
     "rules_text",
+    "sampled_shap_values",
     "score_variance",
     "shap_interactions",
     "shap_values",

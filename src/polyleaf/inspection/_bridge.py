@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.inspection._channels import NamedChannels
 from polyleaf.trees.additive import AdditiveTrees
 
@@ -44,7 +44,7 @@ def to_shap(model: Any, *, outputs: Any = None) -> dict[str, Any]:
         raise TypeError(
             f"Expected a fitted tree, forest, boosted trees or rules; got {type(model).__name__}."
         )
-    check_is_fitted(model)
+    expect_fitted(model)
     trees: AdditiveTrees = model._additive()
     if trees.leaf_rows is None:
         raise ValueError(

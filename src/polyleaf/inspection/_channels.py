@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.estimator.wording import channel_names_of, output_names_of
 from polyleaf.trees.additive import ChannelChoice
@@ -52,8 +53,8 @@ class NamedChannels:
             else:
                 known = list(dict.fromkeys([*self.output_names, *self.names]))
                 raise ValueError(
-                    f"outputs must be names or numbers of outputs; got {output!r}."
-                    f"{did_you_mean(output, known)}"
+                    "outputs must be names or numbers of outputs, such as "
+                    f"{shown(known[0])}; got {shown(output)}.{did_you_mean(output, known)}"
                 )
         elif isinstance(output, int | np.integer) and not isinstance(output, bool):
             number = int(output)
@@ -66,7 +67,7 @@ class NamedChannels:
         else:
             raise TypeError(
                 "outputs must be names or numbers of outputs, or lists of them as groups; got "
-                f"{output!r:.80}."
+                f"{shown(output, 80)}."
             )
         return list(range(int(self.offsets[number]), int(self.offsets[number + 1])))
 
@@ -103,7 +104,7 @@ class NamedChannels:
             members = [c for output in wanted for c in self.channels_of(output)]
             if not members or len(set(members)) < len(members):
                 raise ValueError(
-                    f"A group must hold each of its outputs once; got {wanted!r:.60}."
+                    f"A group must hold each of its outputs once; got {shown(wanted, 60)}."
                 )
             groups.append(members)
             names.append(" + ".join(self.names[c] for c in members) if name is None else name)

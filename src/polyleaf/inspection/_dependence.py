@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import is_one_of, shown
 from polyleaf.estimator.wording import feature_names_of
 from polyleaf.inspection._channels import NamedChannels
 from polyleaf.inspection._grid import Grid, chosen_features, make_grid
@@ -129,8 +130,8 @@ def partial_dependence(
     >>> partial_dependence(forest, X, (0, 2), outputs=["y1"], grid_resolution=10).average.shape
     (1, 10, 10)
     """
-    if kind not in ("average", "individual", "both"):
-        raise ValueError(f"kind must be 'average', 'individual' or 'both'; got {kind!r}.")
+    if not is_one_of(kind, ("average", "individual", "both")):
+        raise ValueError(f"kind must be 'average', 'individual' or 'both'; got {shown(kind)}.")
     checked = checked_count(grid_resolution, "grid_resolution", 2)
     responses = Responses(model, outputs, response, n_jobs)
     encoded = model._encode(X)
@@ -160,7 +161,7 @@ def partial_dependence(
 def checked_count(count: Any, name: str, least: int) -> int:
     """Read a whole number."""
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < least:
-        raise ValueError(f"{name} must be a whole number of {least} or more; got {count!r}.")
+        raise ValueError(f"{name} must be a whole number of {least} or more; got {shown(count)}.")
     return int(count)
 
 
@@ -195,11 +196,11 @@ class Responses:
                 "Expected a fitted tree, forest, boosted trees or rules of polyleaf; got "
                 f"{type(model).__name__}. scikit-learn's partial_dependence takes any model."
             )
-        if response not in ("auto", "probability", "score"):
+        if not is_one_of(response, ("auto", "probability", "score")):
             raise ValueError(
-                f"response must be 'auto', 'probability' or 'score'; got {response!r}."
+                f"response must be 'auto', 'probability' or 'score'; got {shown(response)}."
             )
-        check_is_fitted(model)
+        expect_fitted(model)
         self._trees: AdditiveTrees = model._additive()
         self._n_threads = model._n_threads() if n_jobs is None else threads(n_jobs)
         channels = NamedChannels.of(model, self._trees.n_channels)
@@ -241,7 +242,7 @@ class Responses:
             for rows, block in self.individual(encoded, grid):
                 sums += block.sum(0) if weights is None else np.tensordot(weights[rows], block, 1)
             return np.moveaxis((sums / total).reshape(*grid.shape, -1), -1, 0)
-        trees = self._trees.dependence_trees
+        trees = self._trees.structure.dependence_trees
         leaf_weights = np.zeros(int(self._trees.tree_leaves[-1]))
         for rows, block in _row_blocks(encoded, _BLOCK_ROWS):
             trees.count_rows(
@@ -254,20 +255,37 @@ class Responses:
                 leaf_weights=leaf_weights,
                 n_threads=self._n_threads,
             )
-        differences = np.zeros((int(np.prod(grid.shape)), self.n_columns))
-        for first, last, values in self._trees.value_blocks(self._choice):
-            leaves = slice(self._trees.tree_leaves[first], self._trees.tree_leaves[last])
-            trees.add_leaves(
+        differences = self._add_leaves(grid, leaf_weights)
+        summed = _summed(differences.reshape(*grid.shape, -1), len(grid.shape)) / total
+        return np.moveaxis(summed + self._choice(self._trees.base[None, :]), -1, 0)
+
+    def _add_leaves(self, grid: Grid, leaf_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up what leaves say, times the rows that reach them, of shape (n_cells, k)."""
+        trees, n_cells = self._trees, int(np.prod(grid.shape))
+        if trees.averaged_leaves is not None and 2 * self.n_columns >= trees.n_channels:
+            of_channels = np.zeros((n_cells, trees.n_channels))
+            held, tree_weights = trees.averaged_leaves()
+            trees.structure.dependence_trees.add_leaf_rows(
+                **grid.arguments(),
+                leaf_weights=leaf_weights,
+                leaves=held,
+                tree_weights=tree_weights,
+                differences=of_channels,
+                n_threads=self._n_threads,
+            )
+            return self._choice(of_channels)
+        differences = np.zeros((n_cells, self.n_columns))
+        for first, last, values in trees.value_blocks(self._choice):
+            trees.structure.dependence_trees.add_leaves(
                 **grid.arguments(),
                 first=first,
                 last=last,
-                leaf_weights=leaf_weights[leaves],
+                leaf_weights=leaf_weights[trees.tree_leaves[first] : trees.tree_leaves[last]],
                 values=values,
                 differences=differences,
                 n_threads=self._n_threads,
             )
-        summed = _summed(differences.reshape(*grid.shape, -1), len(grid.shape)) / total
-        return np.moveaxis(summed + self._choice(self._trees.base[None, :]), -1, 0)
+        return differences
 
     def individual(self, encoded: Any, grid: Grid) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Give the curves of some rows at a time, of shape (n_rows, n_cells, k)."""
@@ -277,7 +295,7 @@ class Responses:
         for rows, block in _row_blocks(encoded, step):
             differences = np.zeros((block.shape[0], n_cells, n_added))
             for first, last, values in self._trees.value_blocks(self._added):
-                self._trees.dependence_trees.add_rows(
+                self._trees.structure.dependence_trees.add_rows(
                     **grid.arguments(),
                     first=first,
                     last=last,

@@ -8,14 +8,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.checks.numbers import described, expect_count
+from polyleaf.checks.numbers import described, expect_count, shown
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, format_number
 from polyleaf.inspection._shap import shap_values
 from polyleaf.inspection._shap_values import ShapValues
-
-#: More decimals than a double has digits say nothing.
-_MOST_DECIMALS = 20
 
 COLUMNS = ["row", "output", "feature", "value", "contribution"]
 
@@ -59,7 +56,7 @@ def explain_rows(
     """
     for name, count in (("top_outputs", top_outputs), ("top_features", top_features)):
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"{name} must be a positive whole number; got {count!r}.")
+            raise ValueError(f"{name} must be a positive whole number; got {shown(count)}.")
     if outputs is not None:
         found = shap_values(model, X, outputs=outputs)
         chosen = np.tile(np.arange(len(found.output_names)), (found.values.shape[0], 1))
@@ -94,7 +91,7 @@ def _lines(
             lines += [
                 (row, found.output_names[output], found.feature_names[f], shown(row, f), moves[f])
                 for f in order.tolist()
-                if moves[f] != 0
+                if np.abs(moves[f]) > 0  # NaN where an output was never observed
             ]
     return lines
 
@@ -133,9 +130,14 @@ def explanation_text(table: Any, decimals: int = 3) -> str:
     Row 0
       rain = 320: pH +0.7
     """
-    if not hasattr(table, "itertuples") or np.shape(table)[1:] != (5,):
-        raise TypeError(f"table must be what explain_rows gives; got {described(table)}.")
-    decimals = min(expect_count("decimals", decimals, 0), _MOST_DECIMALS)
+    columns = list(getattr(table, "columns", ()))
+    if not hasattr(table, "itertuples") or columns != COLUMNS:
+        hint = " Print the table of a rule model as it is." if "rule" in columns else ""
+        raise TypeError(
+            f"table must be what explain gives for a tree model, with the columns "
+            f"{', '.join(COLUMNS)}; got {described(table)}.{hint}"
+        )
+    expect_count("decimals", decimals, 0)
     lines = []
     last = None
     for row, output, feature, value, move in table.itertuples(index=False):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats.mstats import mquantiles
 
+from polyleaf.checks.numbers import expect_list, expect_number, shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.estimator.wording import feature_names_of
 
@@ -48,13 +49,14 @@ def chosen_features(model: Any, features: Any) -> list[int]:
     """Read one feature or a pair, by name or number."""
     names = feature_names_of(model)
     is_one = isinstance(features, str | int | np.integer)
-    given = [features] if is_one else list(features)
+    of = "names or numbers of features"
+    given = [features] if is_one else expect_list("features", features, of)
     numbers = []
     for feature in given:
         if isinstance(feature, str):
             if feature not in names:
                 raise ValueError(
-                    f"features must be names or numbers of features; got {feature!r}."
+                    f"features must be names or numbers of features; got {shown(feature)}."
                     f"{did_you_mean(feature, names)}"
                 )
             numbers.append(names.index(feature))
@@ -62,10 +64,12 @@ def chosen_features(model: Any, features: Any) -> list[int]:
             numbers.append(int(feature) % len(names))
         else:
             raise ValueError(
-                f"features must be names or numbers below {len(names)}; got {feature!r:.80}."
+                f"features must be names or numbers below {len(names)}; got {shown(feature, 80)}."
             )
     if len(numbers) not in (1, 2) or len(set(numbers)) < len(numbers):
-        raise ValueError(f"features must be one feature or two different ones; got {features!r}.")
+        raise ValueError(
+            f"features must be one feature or two different ones; got {shown(features)}."
+        )
     return numbers
 
 
@@ -91,17 +95,29 @@ def make_grid(
         raise ValueError(
             f"grid_values must have one array per feature, {len(features)}; got {len(given)}."
         )
+    between = _read_percentiles(percentiles)
     axes = []
     for a, feature in enumerate(features):
         if given is None:
-            values = _axis(model, column_of(encoded, feature), feature, resolution, percentiles)
+            values = _axis(model, column_of(encoded, feature), feature, resolution, between)
         else:
             values = _encoded_axis(model, feature, np.asarray(given[a]))
         if not values.size:
             raise ValueError(f"Feature {feature} has no value to put on a grid.")
         axes.append(values.astype(encoded.dtype).astype(np.float64))  # what the rows would hold
-    shown = [shown_values_of(model, feature, v) for feature, v in zip(features, axes)]
-    return Grid(features, axes, shown)
+    seen = [shown_values_of(model, feature, v) for feature, v in zip(features, axes)]
+    return Grid(features, axes, seen)
+
+
+def _read_percentiles(percentiles: Any) -> tuple[float, float]:
+    told = "two shares from 0 to 1, the lower one first"
+    given = [
+        expect_number("percentiles", share, 0.0, 1.0, told)
+        for share in expect_list("percentiles", percentiles, "shares")
+    ]
+    if len(given) != 2 or given[0] > given[1]:
+        raise ValueError(f"percentiles must be {told}; got {shown(percentiles, 80)}.")
+    return given[0], given[1]
 
 
 def _axis(
@@ -134,7 +150,7 @@ def _encoded_axis(model: Any, feature: int, values: NDArray[Any]) -> NDArray[np.
     unknown = [value for value in values.tolist() if value not in known and value == value]
     if unknown:
         raise ValueError(
-            f"grid_values must be categories that the model knows; got {unknown[0]!r}."
+            f"grid_values must be categories that the model knows; got {shown(unknown[0])}."
             f"{did_you_mean(unknown[0], map(str, known))}"
         )
     return np.array([known.get(value, np.nan) for value in values.tolist()], dtype=np.float64)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import feature_names_of, output_names_of
@@ -278,4 +278,4 @@ def _check_model(model: Any) -> None:
             "model must be a fitted tree, forest, boosted or rule model of polyleaf; got "
             f"{type(model).__name__}."
         )
-    check_is_fitted(model)
+    expect_fitted(model)

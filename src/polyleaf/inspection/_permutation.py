@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.matrices import read_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.optional import require
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.estimator.mixed import Mixed
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.metrics import Metric, resolve
@@ -71,7 +73,7 @@ class PermutationImportances:
             Infinite with a single repeat.
         """
         if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+            raise ValueError(f"level must lie between 0 and 1; got {shown(level)}.")
         n_repeats = self.drops.shape[2]
         if n_repeats == 1:
             return np.full(self.means.shape, -np.inf), np.full(self.means.shape, np.inf)
@@ -135,12 +137,12 @@ def permutation_importances(
     >>> found.means.shape
     (4, 6)
     """
-    check_is_fitted(model)
+    expect_fitted(model)
     if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be a positive whole number; got {n_repeats!r}.")
+        raise ValueError(f"n_repeats must be a positive whole number; got {shown(n_repeats)}.")
     judge = _Judge(model, Y, metric)
     shuffled = _shuffler(X)
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     features = feature_names_of(model)
     scores = judge(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -174,7 +176,7 @@ class _Judge:
                 )
             self.name, self.sign, self.is_per_output, self._truth = "score", 1.0, True, Y
             return
-        self._truth = Y if sparse.issparse(Y) else np.asarray(Y)
+        self._truth = read_sparse(Y, "Y") if sparse.issparse(Y) else np.asarray(Y)
         self.sign, self.is_per_output = 1.0, True
         self._score: Callable[[Any, Any], Any]
         if kind in ("binary", "multiclass", "multiclass-multioutput"):
@@ -235,8 +237,7 @@ def _shuffler(X: Any) -> Callable[[int, NDArray[Any]], Any]:
 
         return shuffled_frame
     if sparse.issparse(X):
-        matrix: Any = X
-        columns = sparse.csc_array(matrix)
+        columns = sparse.csc_array(read_sparse(X, "X"))
 
         def shuffled_sparse(feature: int, order: NDArray[Any]) -> Any:
             parts = [columns[:, :feature], columns[:, [feature]].tocsr()[order]]

@@ -107,9 +107,19 @@ def _positions(values: NDArray[Any]) -> tuple[NDArray[Any], list[str] | None]:
 def _name_axis(axis: Any, name: str, ticks: NDArray[Any], names: list[str] | None) -> None:
     axis.set_label_text(name, fontsize=8, parse_math=False)
     axis.set_tick_params(labelsize=7)
+    if ticks.dtype.kind == "M":
+        write_dates(axis)
     if names is not None:
         is_long = axis.axis_name == "x" and max(map(len, names)) * len(names) > 24
         axis.set_ticks(ticks, names, rotation=90 if is_long else 0, parse_math=False)
+
+
+def write_dates(axis: Any) -> None:
+    """Write dates on an axis so briefly that they do not run into each other."""
+    dates = require("matplotlib.dates", "plots")
+    locator = dates.AutoDateLocator(maxticks=5)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def _shown_average(dependence: Dependence) -> NDArray[np.float64]:

@@ -14,6 +14,13 @@ from polyleaf.checks.optional import require
 from polyleaf.estimator.wording import format_number
 from polyleaf.inspection._importances import draw_shares
 from polyleaf.inspection._shap_values import ShapValues
+from polyleaf.inspection._shown_features import (
+    axis_values_of,
+    colours_of,
+    name_ticks,
+    shades_of,
+    value_in_words,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +82,8 @@ def plot_shap_swarm(
     """Draw the contributions of features to one output: a dot for every row.
 
     Features are sorted by their mean size. Red dots have high values of the feature, blue ones low
-    values, grey ones a missing value or an unknown one. At most 1,000 rows are drawn.
+    values, grey ones a value that is missing, unknown or a category without an order. At most
+    1,000 rows are drawn.
 
     Parameters
     ----------
@@ -110,7 +118,9 @@ def plot_shap_swarm(
     for place, feature in enumerate(shown):
         moves = values[rows, feature]
         heights = place + _swarm(moves, np.abs(values[:, shown]).max())
-        colours = _shades(found, feature)[rows]
+        colours = shades_of(found, feature)[rows]
+        if feature in found.categories:
+            colours[:] = np.nan
         known = ~np.isnan(colours)
         style: dict[str, Any] = {"s": 7, "linewidths": 0, "rasterized": True}
         ax.scatter(moves[~known], heights[~known], color="#999999", **style)
@@ -174,7 +184,7 @@ def plot_shap_waterfall(
     _check_row(row, len(values))
     moves = values[row]
     shown = _largest(np.abs(moves), max_features)
-    steps = [(_told(found, row, f), float(moves[f])) for f in shown]
+    steps = [(value_in_words(found, row, f), float(moves[f])) for f in shown]
     others = np.setdiff1d(np.flatnonzero(moves), shown)
     if others.size:
         steps.append((f"{others.size:,} more", float(moves[others].sum())))
@@ -251,8 +261,8 @@ def plot_shap_dependence(
         Names or positions of its outputs; by default all, of more than 16 those that the feature
         moves most.
     color_by : str or int, optional
-        Another feature, whose low and high values are drawn blue and red: it shows what the two
-        do together.
+        Another feature, whose low and high values are drawn blue and red, or up to ten
+        categories in colours of their own: it shows what the two do together. Grey dots miss it.
 
     Returns
     -------
@@ -297,20 +307,26 @@ def plot_shap_dependence(
     style: dict[str, Any] = {"s": 8, "linewidths": 0, "rasterized": True, "color": "#4477aa"}
     if color_by is not None:
         del style["color"]
-        shades = _shades(found, _feature(found, color_by))[rows]
-        style |= {"c": np.nan_to_num(shades, nan=0.5), "cmap": "coolwarm", "vmin": 0, "vmax": 1}
+        by = _feature(found, color_by)
+        colours, ticks, ends = colours_of(found, by)
+        shades = np.ma.masked_invalid(shades_of(found, by)[rows])
+        style |= {"c": shades, "cmap": colours, "plotnonfinite": True}
+        style |= {"vmin": ends[0], "vmax": ends[1]}
     for panel, column in zip(panels, chosen.tolist()):
-        dots = panel.scatter(found.data[rows, at], found.values[rows, at, column], **style)
+        dots = panel.scatter(
+            axis_values_of(found, at)[rows], found.values[rows, at, column], **style
+        )
         panel.axhline(0.0, color="#777777", linewidth=0.8, zorder=0)
         panel.set_title(found.output_names[column], fontsize=9, parse_math=False)
         panel.set_xlabel(found.feature_names[at], fontsize=8, parse_math=False)
         panel.tick_params(labelsize=7)
+        name_ticks(panel, found, at)
         panel.spines[["top", "right"]].set_visible(False)
     if color_by is not None:
-        bar = panels[0].figure.colorbar(dots, ax=list(panels), pad=0.01, aspect=30, ticks=[0, 1])
-        bar.ax.set_yticklabels(["low", "high"], fontsize=8)
-        name = found.feature_names[_feature(found, color_by)]
-        bar.set_label(name, size=8, labelpad=-12, parse_math=False)
+        bar = panels[0].figure.colorbar(dots, ax=list(panels), pad=0.01, aspect=30)
+        bar.set_ticks(list(ticks), labels=list(ticks.values()), fontsize=8, parse_math=False)
+        pad = -12 if len(ticks) == 2 else 4
+        bar.set_label(found.feature_names[by], size=8, labelpad=pad, parse_math=False)
         bar.outline.set_visible(False)
     return panels
 
@@ -373,18 +389,6 @@ def _largest(sizes: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     return order[: max(1, min(most, int(np.count_nonzero(sizes))))]
 
 
-def _shades(found: ShapValues, feature: int) -> NDArray[np.float64]:
-    """Values of a feature as ranks in [0, 1]; NaN where they are missing or not known."""
-    if found.data is None:
-        return np.full(found.values.shape[0], np.nan)
-    column = np.asarray(found.data[:, feature], dtype=np.float64)
-    shades = np.full(column.size, np.nan)
-    known = ~np.isnan(column)
-    unique, place = np.unique(column[known], return_inverse=True)
-    shades[known] = place / max(unique.size - 1, 1) if unique.size > 1 else 0.5
-    return shades
-
-
 def _swarm(moves: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
     """Heights in [-0.4, 0.4] at which dots that are close to each other stand side by side."""
     bins = np.rint(moves / max(largest, 1e-300) * 60).astype(int)
@@ -396,14 +400,6 @@ def _swarm(moves: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
         ranks = np.arange(inside.size) * 0.618 % 1.0  # evenly, whatever the order of the rows
         heights[inside] = (2 * ranks - 1) * spread[place]
     return heights
-
-
-def _told(found: ShapValues, row: int, feature: int) -> str:
-    name = found.feature_names[feature]
-    if found.data is None:
-        return name
-    value = float(found.data[row, feature])
-    return f"{name} = {'missing' if np.isnan(value) else format_number(value, 3)}"
 
 
 def _draw_steps(ax: Axes, steps: list[tuple[str, float]], base: float) -> None:

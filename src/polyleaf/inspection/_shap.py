@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.checks.numbers import described
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import described, expect_list, is_one_of, shown
 from polyleaf.estimator.wording import feature_names_of
 from polyleaf.inspection._channels import NamedChannels
 from polyleaf.inspection._shap_values import ShapValues
@@ -82,9 +82,9 @@ def shap_values(
     >>> shap_values(model, X, reduce="mean_abs").values.shape
     (6, 4)
     """
-    check_is_fitted(model)
-    if reduce not in (None, "mean_abs"):
-        raise ValueError(f"reduce must be None or 'mean_abs'; got {reduce!r}.")
+    expect_fitted(model)
+    if not is_one_of(reduce, (None, "mean_abs")):
+        raise ValueError(f"reduce must be None or 'mean_abs'; got {shown(reduce)}.")
     explainer = _Explainer(model, background, n_jobs)
     choice, names, channels = explainer.channels.choose(outputs)
     if top_outputs is not None:
@@ -97,9 +97,7 @@ def shap_values(
     else:
         values = explainer.values(encoded, choice)
         data = None if sparse.issparse(encoded) else np.array(encoded)
-    return ShapValues(
-        values, explainer.base(choice), channels, feature_names_of(model), names, data
-    )
+    return explainer.told(values, explainer.base(choice), channels, names, data)
 
 
 def shap_interactions(
@@ -137,7 +135,7 @@ def shap_interactions(
     >>> shap_interactions(product, X, [(0, 1)])[:, 0, 0].tolist()
     [0.125, -0.125, -0.125, 0.125]
     """
-    check_is_fitted(model)
+    expect_fitted(model)
     explainer = _Explainer(model, None, n_jobs)
     choice, _, _ = explainer.channels.choose(outputs)
     numbers = _feature_pairs(pairs, feature_names_of(model))
@@ -146,21 +144,23 @@ def shap_interactions(
 
 def _checked_count(count: Any, n_most: int) -> int:
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-        raise ValueError(f"top_outputs must be a positive whole number; got {count!r}.")
+        raise ValueError(f"top_outputs must be a positive whole number; got {shown(count)}.")
     return min(int(count), n_most)
 
 
 def _feature_pairs(pairs: Any, names: list[str]) -> NDArray[np.int32]:
     numbers = []
-    for pair in pairs:
-        found = [names.index(f) if isinstance(f, str) and f in names else f for f in pair]
+    of = "pairs of features"
+    for pair in expect_list("pairs", pairs, of):
+        given = expect_list("pairs", pair, of)
+        found = [names.index(f) if isinstance(f, str) and f in names else f for f in given]
         is_pair = len(found) == 2 and all(
             isinstance(f, int | np.integer) and 0 <= f < len(names) for f in found
         )
         if not is_pair or found[0] == found[1]:
             raise ValueError(
                 f"pairs must hold two different features each, by name or by number below "
-                f"{len(names)}; got {pair!r:.80}."
+                f"{len(names)}; got {shown(pair, 80)}."
             )
         numbers.append(found)
     if not numbers:
@@ -260,11 +260,32 @@ class _Explainer:
             order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), axis=1, kind="stable")
             best[rows] = order[:, :n_top]
             self._add(block, choice, found[rows], chosen=best[rows])
+        known = list(self.channels.names)
+        is_named = [c < 0 or known[c] != name for name, c in zip(names, channels.tolist())]
+        channels = np.where(is_named, len(known) + np.cumsum(is_named) - 1, channels)
+        known += [name for name, own in zip(names, is_named) if own]
         base = self.base(choice)[best]
         found[np.broadcast_to(np.isnan(base)[:, None, :], found.shape)] = np.nan
         data = None if sparse.issparse(encoded) else np.array(encoded)
+        return self.told(found, base, channels[best], known, data)
+
+    def told(
+        self, values: Any, base: Any, outputs: Any, output_names: list[str], data: Any
+    ) -> ShapValues:
+        """Give what was found, with the names that the user knows."""
+        schema = self._model._features
+        known = {f: c for f, c in enumerate(schema.categories) if c is not None}
+        names = feature_names_of(self._model)
         return ShapValues(
-            found, base, channels[best], feature_names_of(self._model), self.channels.names, data
+            values=values,
+            base_values=base,
+            outputs=outputs,
+            feature_names=names,
+            output_names=output_names,
+            data=data,
+            categories=known,
+            levels=schema.levels,
+            times=schema.times,
         )
 
     # Blocks ------------------------------------------------------------------------------------

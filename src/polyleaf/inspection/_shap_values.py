@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,20 @@ class ShapValues:
         The expected prediction; ``base_values + values.sum(axis=1)`` is the prediction. With
         `top_outputs` of shape (n, k).
     outputs : ndarray of shape (k,), int64
-        The channels, -1 for a group; with `top_outputs` of shape (n, k).
+        The channels, -1 for a group; with `top_outputs` of shape (n, k), where groups are counted
+        behind the channels.
     feature_names : list of str
     output_names : list of str
-        The names of the k channels or groups; with `top_outputs` those of all channels, which
-        `outputs` counts.
+        The names of the k channels or groups; with `top_outputs` those of all channels, then of
+        the groups, which `outputs` counts.
     data : ndarray of shape (n, p), or None
         The rows that were explained, categories as their codes; None if they were sparse or
         reduced.
+    categories, levels : mapping of int to ndarray
+        Of the features whose codes stand in `data`, by their numbers: what each code means. Levels
+        have an order, categories have none.
+    times : mapping of int to {"date", "duration"}
+        Features whose nanoseconds stand in `data`.
 
     Examples
     --------
@@ -54,6 +61,9 @@ class ShapValues:
     feature_names: list[str]
     output_names: list[str]
     data: NDArray[Any] | None = None
+    categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    levels: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    times: Mapping[int, str] = field(default_factory=dict)
 
     def _position(self, output: Any) -> int:
         if isinstance(output, str):
@@ -104,6 +114,9 @@ class ShapValues:
             feature_names=self.feature_names,
             output_names=[f"{self.output_names[i]} rather than {self.output_names[j]}"],
             data=self.data,
+            categories=self.categories,
+            levels=self.levels,
+            times=self.times,
         )
 
     def to_shap(self) -> Any:

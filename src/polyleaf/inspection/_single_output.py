@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 
 
@@ -137,7 +138,7 @@ def single_output(model: Any, output: str | int) -> SingleOutputRegressor | Sing
     """
     if not hasattr(type(model), "fit"):
         raise TypeError(f"Expected a fitted estimator of polyleaf; got {type(model).__name__}.")
-    check_is_fitted(model)
+    expect_fitted(model)
     if not hasattr(model, "output_names_"):
         raise TypeError(f"Expected a fitted estimator of polyleaf; got {type(model).__name__}.")
     number = _number_of(model, output)
@@ -157,7 +158,7 @@ def _number_of(model: Any, output: str | int) -> int:
     if isinstance(output, str):
         if output not in names:
             raise ValueError(
-                f"output must be the name or number of an output; got {output!r}."
+                f"output must be the name or number of an output; got {shown(output)}."
                 f"{did_you_mean(output, names)}"
             )
         return names.index(output)
@@ -165,7 +166,7 @@ def _number_of(model: Any, output: str | int) -> int:
     if not is_number or not -len(names) <= output < len(names):
         raise ValueError(
             f"output must be a name or a number below {len(names)}, the number of outputs; got "
-            f"{output!r}."
+            f"{shown(output)}."
         )
     return int(output) % len(names)
 

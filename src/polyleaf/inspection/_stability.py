@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import _safe_indexing, check_consistent_length
 
 from polyleaf.checks.matrices import is_sparse, read_array, read_sparse
-from polyleaf.checks.numbers import expect_count, expect_kind, expect_number
+from polyleaf.checks.numbers import expect_count, expect_kind, expect_number, shown
 from polyleaf.checks.optional import require
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.estimator.wording import feature_names_of, output_names_of
 from polyleaf.inspection._channels import NamedChannels
@@ -30,6 +31,9 @@ from polyleaf.inspection._shap import shap_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+#: Each one is a fit; more would take days.
+_MOST_RESAMPLES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,8 @@ def ranking_stability(
     if not hasattr(type(estimator), "fit"):
         raise TypeError(f"Expected an estimator of polyleaf; got {type(estimator).__name__}.")
     measure = _measure(importances)
-    n_resamples = expect_count("n_resamples", n_resamples, 2)
+    if expect_count("n_resamples", n_resamples, 2) > _MOST_RESAMPLES:
+        raise ValueError(f"n_resamples must be at most {_MOST_RESAMPLES:,}; got {n_resamples}.")
     part = expect_number("fraction", fraction, 0.0, 1.0, "between 0 and 1")
     X, Y = _table(X, "X"), _table(Y, "Y")
     check_consistent_length(X, Y)
@@ -180,9 +185,9 @@ def ranking_stability(
     n_drawn = round(part * n_rows)
     if not 0 < n_drawn < n_rows:
         raise ValueError(
-            f"fraction must leave rows on both sides; got {fraction!r} of {n_rows} rows."
+            f"fraction must leave rows on both sides; got {shown(fraction)} of {n_rows} rows."
         )
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     found = []
     for _ in range(n_resamples):
         order = rng.permutation(n_rows)
@@ -195,7 +200,9 @@ def ranking_stability(
         max(1, round(np.sqrt(len(features)))) if n_top is None else expect_count("n_top", n_top)
     )
     if n_first > len(features):
-        raise ValueError(f"n_top must be at most {len(features)}, the features; got {n_top!r}.")
+        raise ValueError(
+            f"n_top must be at most {len(features)}, the features; got {shown(n_top)}."
+        )
     return RankingStability(np.array(found), n_first, features, output_names_of(model))
 
 
@@ -270,7 +277,7 @@ def _measure(importances: Any) -> Callable[[Any, Any, Any], Any]:
     if not isinstance(importances, str) or importances not in _MEASURES:
         raise ValueError(
             f"importances must be one of {', '.join(map(repr, _MEASURES))} or a function; got "
-            f"{importances!r}.{did_you_mean(str(importances), list(_MEASURES))}"
+            f"{shown(importances)}.{did_you_mean(importances, _MEASURES)}"
         )
     return _MEASURES[importances]
 
