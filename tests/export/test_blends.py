@@ -117,9 +117,20 @@ def test_classes_of_several_outputs_add_up_to_1():
 def test_members_without_a_graph_are_named_unless_they_do_not_count():
     labels = members_of("Classifier", LABELS)[:1]
     rows = X[["a", "b", "c"]].fillna(0.0)
-    graphs = polyleaf.GraphClassifier(tol=0.5).fit(rows, LABELS)
+    graphs = polyleaf.GraphClassifier(kernel="rbf", tol=0.5).fit(rows, LABELS)
     with pytest.raises(CannotExportError, match="GraphClassifier among its members"):
         to_onnx(BlendClassifier([*labels, graphs], np.full((2, 2), 0.5)))
     blend = BlendClassifier([*labels, graphs], np.array([[1.0, 0.0], [1.0, 0.0]]))
     found = run(blend, True, outputs="probability")["probability"]
     np.testing.assert_allclose(found, labels[0].predict_proba(X), atol=1e-12)
+
+
+def test_a_linear_graph_may_be_a_member():
+    forest = polyleaf.RandomForestClassifier(n_estimators=4, random_state=0).fit(KNOWN, LABELS)
+    graphs = polyleaf.GraphClassifier(kernel="linear", tol=0.5, random_state=0).fit(KNOWN, LABELS)
+    blend = BlendClassifier([forest, graphs], np.array([[0.25, 0.75], [0.5, 0.5]]))
+    graph = to_onnx(blend, outputs="probability")
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    (found,) = session.run(None, {"X": KNOWN})
+    p, q = forest.predict_proba(KNOWN), graphs.predict_proba(KNOWN)
+    np.testing.assert_allclose(found, p * [0.25, 0.5] + q * [0.75, 0.5], atol=1e-6)

@@ -10,7 +10,7 @@ from polyleaf._registry import ESTIMATORS
 from polyleaf.export import CannotExportError, to_onnx, to_sql, to_treelite
 
 N_NEW = 10_000
-REFUSED = {"GraphClassifier", "GraphEnsembleClassifier"}
+NO_TREES = {"GraphClassifier", "GraphEnsembleClassifier"}  # see test_label_graphs.py
 SMALL = {"n_estimators": 4, "n_rules": 15, "max_iter": 2, "max_depth": 4}
 
 
@@ -63,24 +63,34 @@ def scores_of(model, rows):
 def names():
     """Sums of trees and rules, and what is refused; those around others have their own tests."""
     is_one_kind = [name for name in ESTIMATORS if name.endswith(("Regressor", "Classifier"))]
-    return [n for n in is_one_kind if n in REFUSED or hasattr(ESTIMATORS[n], "_additive")]
+    return [n for n in is_one_kind if n in NO_TREES or hasattr(ESTIMATORS[n], "_additive")]
 
 
 @pytest.mark.parametrize("name", sorted(names()))
 def test_exports_agree_on_missing_unseen_and_threshold_values_or_are_refused(name):
-    if name in REFUSED:
-        frame = TRAIN.assign(size=TRAIN["size"].fillna(0), rank=TRAIN["rank"].fillna(0))
-        labels = (NUMBERS > 1).astype(int)
-        model = ESTIMATORS[name](tol=0.5).fit(frame[["size", "rank"]], labels)
-        for export in (to_onnx, to_treelite, lambda graphs: to_sql(graphs, "data")):
-            with pytest.raises(CannotExportError, match="messages along the edges"):
-                export(model)
+    if name in NO_TREES:
+        check_graphs(name)
         return
     model = fitted(name)
     new = new_rows(model)
     check_onnx(model, new)
     check_sqlite(model, new)
     check_gtil(model, new)
+
+
+def check_graphs(name):
+    train, new = (rows[["size", "rank"]].fillna(0) for rows in (TRAIN, make_frame(N_NEW, 2, 2)))
+    labels = (NUMBERS > 1).astype(int)
+    model = ESTIMATORS[name](kernel="linear", tol=0.5, random_state=0).fit(train, labels)
+    for export in (to_treelite, lambda graphs: to_sql(graphs, "data")):
+        with pytest.raises(CannotExportError, match="messages along the edges"):
+            export(model)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    labels, probabilities, scores = session.run(None, {"X": new.to_numpy(np.float32)})
+    np.testing.assert_array_equal(labels, model.predict(new))
+    np.testing.assert_allclose(probabilities, model.predict_proba(new), atol=1e-6)
+    np.testing.assert_allclose(scores, model.decision_function(new), rtol=1e-5, atol=1e-6)
 
 
 def check_onnx(model, new):
@@ -90,12 +100,25 @@ def check_onnx(model, new):
         rows = {name: new[name].to_numpy(dtype).reshape(-1, 1) for name in ("size", "rank")}
         text = new["city"].where(new["city"].notna(), "")
         rows["city"] = text.to_numpy(dtype=object).reshape(-1, 1)
-        graph = to_onnx(model, exact=exact, outputs="score")
-        (found,) = onnxruntime.InferenceSession(graph.SerializeToString()).run(None, rows)
+        session = onnxruntime.InferenceSession(to_onnx(model, exact=exact).SerializeToString())
+        names = [output.name for output in session.get_outputs()]
+        found = dict(zip(names, session.run(None, rows)))
         expected = scores_of(model, new)
         if exact:
-            np.testing.assert_array_equal(found, expected)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+            np.testing.assert_array_equal(found["score"], expected)
+        np.testing.assert_allclose(found["score"], expected, rtol=1e-5, atol=1e-5)
+        if "probability" in found:
+            check_labels(model, new, found, exact)
+        else:
+            np.testing.assert_allclose(found["prediction"], expected, rtol=1e-5, atol=1e-5)
+
+
+def check_labels(model, new, found, exact):
+    """Probabilities to 1e-6; labels are equal unless a probability is within that of a half."""
+    probability = model.predict_proba(new)
+    np.testing.assert_allclose(found["probability"], probability, atol=1e-6, rtol=0)
+    differs = found["prediction"] != model.predict(new)
+    assert not differs.any() if exact else (np.abs(probability - 0.5)[differs] <= 1e-6).all()
 
 
 def expected_sums(model, new):

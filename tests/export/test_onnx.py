@@ -310,8 +310,8 @@ def test_what_cannot_be_exported_says_why():
     filled = np.nan_to_num(X)
     from sklearn.linear_model import Ridge
 
-    graphs = polyleaf.GraphClassifier(max_iter=2).fit(filled, labels)
-    with pytest.raises(CannotExportError, match="messages along the edges"):
+    graphs = polyleaf.GraphClassifier(kernel="rbf", max_iter=2).fit(filled, labels)
+    with pytest.raises(CannotExportError, match="need the training rows"):
         to_onnx(graphs)
     weak = polyleaf.BoostingRegressor(estimator=Ridge(), n_estimators=2).fit(filled, labels)
     with pytest.raises(CannotExportError, match="boosts Ridge"):

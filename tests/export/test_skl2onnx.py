@@ -26,23 +26,25 @@ LABELS = (NUMBERS > 0).astype(int)
         (polyleaf.RuleRegressor(n_rules=10), NUMBERS),
         (polyleaf.ExtraTreesClassifier(n_estimators=5), np.digitize(FILLED[:, 0], [-0.5, 0.5])),
         (polyleaf.BoostingClassifier(n_estimators=10), LABELS),
+        (polyleaf.GraphClassifier(kernel="linear", tol=0.5), LABELS),
         (polyleaf.RuleClassifier(n_rules=10), np.array(["no", "yes"])[LABELS[:, 0]]),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_pipeline_is_converted_as_a_whole(model, y):
     register_skl2onnx()
-    pipeline = make_pipeline(StandardScaler(), model.set_params(random_state=0)).fit(X, y)
+    rows = FILLED if isinstance(model, polyleaf.GraphClassifier) else X
+    pipeline = make_pipeline(StandardScaler(), model.set_params(random_state=0)).fit(rows, y)
     has_classes = hasattr(model, "predict_proba")
     options = {"zipmap": False} if has_classes else None
-    graph = skl2onnx.to_onnx(pipeline, X, options=options)
+    graph = skl2onnx.to_onnx(pipeline, rows, options=options)
     session = onnxruntime.InferenceSession(graph.SerializeToString())
-    found = session.run(None, {"X": X})
+    found = session.run(None, {"X": rows})
     if has_classes:
-        np.testing.assert_array_equal(found[0], pipeline.predict(X))
-        np.testing.assert_allclose(found[1], pipeline.predict_proba(X), atol=1e-6)
+        np.testing.assert_array_equal(found[0], pipeline.predict(rows))
+        np.testing.assert_allclose(found[1], pipeline.predict_proba(rows), atol=1e-6)
     else:
-        np.testing.assert_allclose(found[0], pipeline.predict(X), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found[0], pipeline.predict(rows), rtol=1e-5, atol=1e-5)
 
 
 def test_older_operators_for_trees_give_the_same_scores():

@@ -13,6 +13,7 @@ from polyleaf.boosting.base import Boosting
 from polyleaf.data import TargetSchema
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.export._sums import CannotExportError
+from polyleaf.graphs.base import GraphEstimator
 from polyleaf.rules.base import RuleEstimator
 
 Link = Literal["identity", "exp", "sigmoid", "softmax", "half"]
@@ -140,8 +141,9 @@ class Decision:
 
     Attributes
     ----------
-    kind : {"threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds"}
-        "known_label_set": by the loss of rules; "known_by_odds": by probabilities of labels.
+    kind : {"threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds", "labelling"}
+        "known_label_set": by the loss of rules; "known_by_odds": by probabilities of labels;
+        "labelling": the best labelling of graphs.
     thresholds : ndarray of shape () or (n_labels,)
     k : int or None
         Number of labels; None: the expected number.
@@ -149,7 +151,9 @@ class Decision:
         Of "known_by_odds".
     """
 
-    kind: Literal["threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds"]
+    kind: Literal[
+        "threshold", "top_k", "f1", "jaccard", "known_label_set", "known_by_odds", "labelling"
+    ]
     thresholds: NDArray[np.float64]
     k: int | None = None
     label_sets: NDArray[np.bool_] | None = None
@@ -167,6 +171,8 @@ def read_decision(model: Any, reading: Reading) -> Decision:
     half = np.array(0.5)
     if reading.targets.kind != "multilabel":
         return Decision("threshold", half)
+    if isinstance(model, GraphEstimator) and _is_auto(rule):
+        return Decision("labelling", half)
     if reading.label_sets is None:
         return read_decoder("threshold" if _is_auto(rule) else rule, reading.targets.n_outputs)
     if _is_auto(rule):

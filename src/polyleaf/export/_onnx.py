@@ -8,18 +8,22 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from polyleaf._version import __version__
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import expect_list, shown
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.export._links import Decision, Reading, read_decision, read_decoder, read_links
-from polyleaf.export._onnx_blend import add_blend, blend_decision, check_blend, is_blend
+from polyleaf.export._onnx_blend import (
+    add_blend,
+    add_results,
+    blend_decision,
+    check_model,
+    is_blend,
+)
 from polyleaf.export._onnx_decoding import calibrated
 from polyleaf.export._onnx_graph import ML_DOMAIN, Graph
 from polyleaf.export._onnx_inputs import OUTPUTS, add_inputs, feature_names
 from polyleaf.export._onnx_outputs import Results
-from polyleaf.export._onnx_trees import add_scores
-from polyleaf.export._sums import check_exportable, read_sums
 
 #: Versions of the operators that are used, and the oldest that have them all.
 _OPSET, _ML_OPSET = 18, 5
@@ -39,8 +43,9 @@ def to_onnx(
 ) -> Any:
     """Write a fitted model as an ONNX graph, which onnxruntime runs without Python.
 
-    Trees, forests, boosting, rules, blends of them, and a `TunedDecoder` around one of them can be
-    exported.
+    Trees, forests, boosting, rules, linear graphs, blends of them, and a `TunedDecoder` around one
+    of them can be exported. Graph classifiers need the kernel ``'linear'`` or ``'cosine'``, and
+    graphs without cycles or with at most 2^14 labellings.
     Numeric features are one input ``X`` of shape (n, p). If some feature is categorical, every
     feature is an input of shape (n, 1) with its own name: strings for text, numbers for all else.
     NaN is missing; so is a category that was not seen in training, such as an empty string.
@@ -50,13 +55,13 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest, boosted or rule model, or a TunedDecoder of one.
+        A fitted tree, forest, boosted, rule or linear graph model, or a TunedDecoder of one.
     path : str or path, optional
         A file to write, such as ``model.onnx``.
     exact : bool, default=False
         Whether to take float64, and to add trees in the model's order and precision: scores are
         equal to the last bit, but slower. Otherwise numbers are float32. Not for boosting with
-        ``leaf_fit='linear'`` and forests fitted to a sparse Y.
+        ``leaf_fit='linear'``, forests fitted to a sparse Y, and graph classifiers.
     outputs : str or sequence of str, optional
         Which of ``'prediction'``, ``'probability'`` (classifiers) and ``'score'`` to compute; by
         default all. ``prediction`` and ``probability`` are what `predict` and `predict_proba`
@@ -97,9 +102,9 @@ def to_onnx(
     own = model
     is_tuned = hasattr(model, "calibration") and hasattr(model, "cv")
     if is_tuned:
-        check_is_fitted(own)
+        expect_fitted(own)
         model = own.estimator_
-    (check_blend if is_blend(model) else check_exportable)(model)
+    check_model(model, exact)
     chosen = _chosen_outputs(own, outputs, is_blend(model))
     features = model._features
     opsets = _opsets(target_opset, features.has_categories or bool(features.levels))
@@ -141,28 +146,31 @@ def _read(
     if wants_labels and isinstance(model, Classifier) and not is_tuned:
         decision = read_decision(model, reading)
     X = add_inputs(graph, model._features)
-    sums = read_sums(model, exact)
-    scores = add_scores(graph, X, sums, exact)
-    return decision, Results(graph, reading, scores, calibrate), sums.n_channels
+    return decision, *add_results(graph, X, model, reading, exact, calibrate)
 
 
 def _chosen_outputs(
     model: Any, outputs: str | Sequence[str] | None, blends: bool = False
 ) -> list[str]:
-    possible = [name for name in OUTPUTS if name != "probability" or isinstance(model, Classifier)]
+    possible = [name for name in OUTPUTS if name != "probability" or _has_probabilities(model)]
     if hasattr(model, "decoder_"):  # a TunedDecoder has no scores of its own
         possible = ["prediction", "probability"]
     if blends:  # members have scores of different kinds
         possible = [name for name in possible if name != "score"]
     if outputs is None:
         return possible
-    given = [outputs] if isinstance(outputs, str) else list(outputs)
-    if not given or any(name not in possible for name in given):
+    given = [outputs] if isinstance(outputs, str) else expect_list("outputs", outputs, "names")
+    if not given or any(not isinstance(name, str) or name not in possible for name in given):
         listed = ", ".join(map(repr, possible))
         raise ValueError(
-            f"outputs of a {type(model).__name__} must be some of {listed}; got {outputs!r:.80}."
+            f"outputs of a {type(model).__name__} must be some of {listed}; got "
+            f"{shown(outputs, 80)}."
         )
     return [name for name in possible if name in given]
+
+
+def _has_probabilities(model: Any) -> bool:
+    return isinstance(model, Classifier) and hasattr(model, "predict_proba")
 
 
 def _opsets(target_opset: int | Mapping[str, int] | None, has_categories: bool) -> dict[str, int]:
@@ -176,7 +184,7 @@ def _opsets(target_opset: int | Mapping[str, int] | None, has_categories: bool) 
         if isinstance(version, bool) or not isinstance(version, int) or version < least[name]:
             raise ValueError(
                 f"target_opset must be at least {least[name]} for the domain {name!r}, which has "
-                f"the operators that trees need; got {version!r}."
+                f"the operators that trees need; got {shown(version)}."
             )
     return {**opsets, **given}
 

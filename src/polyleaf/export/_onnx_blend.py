@@ -8,17 +8,20 @@ None.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.data import TargetSchema
 from polyleaf.export._links import Decision, Reading, read_decoder, read_links
 from polyleaf.export._onnx_decoding import calibrated
 from polyleaf.export._onnx_graph import Graph
+from polyleaf.export._onnx_label_graphs import check_graph_model, is_graph_model
+from polyleaf.export._onnx_labellings import LabellingResults
 from polyleaf.export._onnx_outputs import Results
 from polyleaf.export._onnx_trees import add_scores
 from polyleaf.export._sums import CannotExportError, check_exportable, read_sums
@@ -32,12 +35,38 @@ def is_blend(model: Any) -> bool:
     return hasattr(getattr(model, "_fitted", None), "members")
 
 
-def check_blend(model: Any) -> None:
-    """Raise a CannotExportError unless all members that count can be exported."""
-    check_is_fitted(model)
+def check_model(model: Any, exact: bool) -> None:
+    """Raise a CannotExportError unless a model can be written as a graph."""
+    if is_blend(model):
+        _check_blend(model, exact)
+    elif is_graph_model(model):
+        check_graph_model(model, exact)
+    else:
+        check_exportable(model)
+
+
+def add_results(
+    graph: Graph,
+    X: str,
+    model: Any,
+    reading: Reading,
+    exact: bool,
+    calibrate: Callable[[str], str] | None = None,
+) -> tuple[Results, int]:
+    """Add the nodes that score rows by one model; give what adds results, and the channels."""
+    if is_graph_model(model):
+        labellings = LabellingResults(graph, X, model, calibrate)
+        return labellings, int(model._targets.channel_offsets[-1])
+    sums = read_sums(model, exact)
+    scores = add_scores(graph, X, sums, exact)
+    return Results(graph, reading, scores, calibrate), sums.n_channels
+
+
+def _check_blend(model: Any, exact: bool) -> None:
+    expect_fitted(model)
     for member in _members(model):
         try:
-            check_exportable(member)
+            check_model(member, exact)
         except CannotExportError as error:
             raise CannotExportError(
                 f"This {type(model).__name__} has a {type(member).__name__} among its members. "
@@ -53,8 +82,8 @@ def add_blend(graph: Graph, X: Any, model: Any, exact: bool) -> Results:
     for member, weights in zip(fitted.members, fitted.weights.T):
         if not weights.any():
             continue
-        scores = add_scores(graph, X, read_sums(member, exact), exact)
-        value = Results(graph, read_links(member), scores).channels()
+        results, _ = add_results(graph, X, member, read_links(member), exact)
+        value = results.channels()
         value = graph.add("Mul", graph.numbers(np.repeat(weights, widths)[None, :]), value)
         total = value if total is None else graph.add("Add", total, value)
     assert total is not None

@@ -231,14 +231,7 @@ class Results:
             graph.output("prediction", labels, np.int64, (targets.n_outputs,))
             return
         classes = _exportable_classes(list(targets.classes))
-        p = self._probabilities()
-        if targets.kind == "binary":
-            is_second = graph.add("Greater", p, graph.numbers(0.5))
-            codes = [self._first_column(graph.cast(is_second, np.int64))]
-        else:
-            offsets = targets.channel_offsets.tolist()
-            parts = [graph.columns(p, a, b) for a, b in pairwise(offsets)]
-            codes = [graph.add("ArgMax", part, axis=1, keepdims=0) for part in parts]
+        codes = self._class_codes()
         chosen = [graph.add("Gather", graph.constant(c), code) for c, code in zip(classes, codes)]
         if targets.kind != "multiclass-multioutput":
             graph.output("prediction", chosen[0], classes[0].dtype, ())
@@ -247,6 +240,17 @@ class Results:
         columns = [graph.add("Unsqueeze", column, axis) for column in chosen]
         value = graph.add("Concat", *columns, axis=1)
         graph.output("prediction", value, classes[0].dtype, (targets.n_outputs,))
+
+    def _class_codes(self) -> list[str]:
+        """Give the position of the class of every output, each of shape (n,)."""
+        graph, targets = self._graph, self._reading.targets
+        p = self._probabilities()
+        if targets.kind == "binary":
+            is_second = graph.add("Greater", p, graph.numbers(0.5))
+            return [self._first_column(graph.cast(is_second, np.int64))]
+        offsets = targets.channel_offsets.tolist()
+        parts = [graph.columns(p, a, b) for a, b in pairwise(offsets)]
+        return [graph.add("ArgMax", part, axis=1, keepdims=0) for part in parts]
 
     def _label_sets(self, decision: Decision) -> str:
         graph = self._graph

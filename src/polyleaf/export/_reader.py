@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.export._onnx_inputs import feature_names
 from polyleaf.export._sums import CannotExportError, all_values, check_exportable
 from polyleaf.rules.reader import value_names
@@ -61,7 +61,7 @@ class TreeReader:
 
     def __init__(self, model: Any, purpose: str) -> None:
         check_exportable(model)
-        check_is_fitted(model)
+        expect_fitted(model)
         additive: AdditiveTrees = model._additive()
         self.structure = additive.structure
         size = self.structure.n_leaves * additive.n_channels

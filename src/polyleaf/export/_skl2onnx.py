@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from polyleaf._registry import ESTIMATORS
 from polyleaf.boosting.base import Boosting
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.checks.optional import require
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.export._onnx import to_onnx
 from polyleaf.export._onnx_graph import ML_DOMAIN
 from polyleaf.export._sums import CannotExportError
 from polyleaf.forests.base import ForestEstimator
+from polyleaf.graphs.base import GraphEstimator
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.trees.single_tree import SingleTree
 
 #: skl2onnx knows version 3 of ai.onnx.ml.
 _OPSETS = {"": 18, ML_DOMAIN: 3}
-_FAMILIES = (SingleTree, ForestEstimator, Boosting, RuleEstimator)
+_FAMILIES = (SingleTree, ForestEstimator, Boosting, RuleEstimator, GraphEstimator)
 
 
 def register_skl2onnx() -> None:
-    """Register trees, forests, boosting and rules with skl2onnx.
+    """Register trees, forests, boosting, rules and linear graphs with skl2onnx.
 
     Afterwards ``skl2onnx.to_onnx`` converts pipelines that end in them, with version 18 of the
     operators or later. Classifiers give labels and probabilities, regressors predictions. The
@@ -63,7 +63,7 @@ def _shapes_of(operator: Any, names: tuple[str, ...]) -> None:
     """Give the outputs of an operator of skl2onnx the types of the graph's."""
     types = require("skl2onnx.common.data_types", "exports of pipelines")
     model = operator.raw_operator
-    check_is_fitted(model)
+    expect_fitted(model)
     if len(operator.inputs) != 1 or model._features.has_categories or model._features.levels:
         raise CannotExportError(
             f"A {type(model).__name__} in a Pipeline takes one matrix of numbers, without "
@@ -108,8 +108,9 @@ def _check_opsets(container: Any) -> None:
         found = container.target_opset_any_domain(domain)
         if found is None or found < least:
             raise CannotExportError(
-                f"Trees need version {least} of the operators of {domain or 'ai.onnx'!r}; got "
-                f"{found}. Pass target_opset={{'': 18, 'ai.onnx.ml': 3}}."
+                f"Graphs of polyleaf need version {least} of the operators of "
+                f"{domain or 'ai.onnx'!r}; got {found}. "
+                "Pass target_opset={'': 18, 'ai.onnx.ml': 3}."
             )
 
 

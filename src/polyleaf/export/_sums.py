@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.boosting.base import Boosting
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.estimator.mixed import Mixed
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.model import Forest
@@ -110,7 +110,7 @@ def check_exportable(model: Any) -> None:
             f"Only trees, forests, boosting and rules of polyleaf can be exported; got {name}. "
             + _reason(model)
         )
-    check_is_fitted(model)
+    expect_fitted(model)
     if model._targets.hierarchy is not None:
         raise CannotExportError(
             f"This {name} has a hierarchy of labels, which its predictions respect and a sum of "
@@ -132,11 +132,9 @@ def check_exportable(model: Any) -> None:
 def _reason(model: Any) -> str:
     if hasattr(model, "graph") and hasattr(model, "kernel"):
         return (
-            "Graph classifiers choose labels by messages along the edges of their graphs, with a "
-            "search where a graph has cycles: no sum of trees, and no fixed list of operators "
-            "gives their labels. Scores of single labels alone would predict other labels, and "
-            "kernels other than 'linear' and 'cosine' also need the training rows. Use "
-            "polyleaf.save, or export a BoostingClassifier."
+            "Graph classifiers choose labels by messages along the edges of their graphs, which "
+            "is no sum of trees: only to_onnx writes some of them. Use to_onnx or polyleaf.save, "
+            "or export a BoostingClassifier."
         )
     if hasattr(model, "steps"):
         return "Convert a Pipeline with skl2onnx, after polyleaf.export.register_skl2onnx()."
