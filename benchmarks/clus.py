@@ -113,7 +113,7 @@ def run_clus(
     if method == "tree":
         prune = f"PruneSet = {parts['valid']}"
         chosen = settings | {"train": parts["train"], "f_test": LEVELS, "prune": prune}
-        found = _run(SETTINGS.format(**chosen), folder, "levels", [])
+        found = run_settings(SETTINGS.format(**chosen), folder, "levels", [])
         match = re.search(r"FTValue \(FTest\): (\S+)", found)
         assert match is not None, found
         settings["f_test"] = match.group(1)
@@ -123,7 +123,7 @@ def run_clus(
         ensemble = ENSEMBLE.format(method=method, n_features=size, n_threads=n_threads)
         settings |= {"f_test": "1.0", "ensemble": ensemble}
         options = ["-forest"]
-    out = _run(SETTINGS.format(train=both, **settings), folder, "model", options)
+    out = run_settings(SETTINGS.format(train=both, **settings), folder, "model", options)
     seconds = time.perf_counter() - start
     pooled = [float(area) for area in re.findall(r"Pooled AUPRC:\s+(\S+)", out)]
     return ClusRun(_predictions(folder / "model.test.pred.arff", names), pooled[-1], seconds)
@@ -138,7 +138,8 @@ def _joined(parts: dict[str, Path], folder: Path) -> Path:
     return path
 
 
-def _run(settings: str, folder: Path, name: str, options: list[str]) -> str:
+def run_settings(settings: str, folder: Path, name: str, options: list[str]) -> str:
+    """Run CLUS on settings in a folder, and give what it reports."""
     (folder / f"{name}.s").write_text(settings)
     opened = [word for part in OPENED for word in ("--add-opens", f"java.base/{part}=ALL-UNNAMED")]
     command = ["java", *opened, "-Xmx6g", "-jar", str(clus_jar()), *options, f"{name}.s"]
@@ -167,3 +168,22 @@ def _predictions(path: Path, names: list[str]) -> NDArray[np.float64]:
             elif line.upper().startswith("@DATA"):
                 in_data, wanted = True, [columns[name] for name in names]
     return np.array(rows)
+
+
+def numeric_predictions(path: Path, names: list[str]) -> NDArray[np.float64]:
+    """Read the numbers that the first model predicted, in the order of names."""
+    columns: list[str] = []
+    rows: list[list[str]] = []
+    in_data = False
+    for line in path.read_text().splitlines():
+        if in_data and line.strip():
+            rows.append(line.split(","))
+        elif line.upper().startswith("@ATTRIBUTE"):
+            columns.append(line[len("@ATTRIBUTE") :].strip().rsplit(None, 1)[0].strip('" '))
+        elif line.upper().startswith("@DATA"):
+            in_data = True
+    wanted = [
+        next(place for place, column in enumerate(columns) if column.endswith(f"-p-{name}"))
+        for name in names
+    ]
+    return np.array([[float(row[place]) for place in wanted] for row in rows])

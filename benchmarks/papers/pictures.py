@@ -6,24 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.runs import Runs
-
 
 def save(
     path: Path,
-    draw: Callable[[Runs, Any], None],
-    runs: Runs,
+    draw: Callable[[list[dict[str, Any]], Any], None],
+    records: list[dict[str, Any]],
     shape: tuple[int, int],
     panel: tuple[float, float],
 ) -> None:
-    """Draw runs into panels and save the picture.
+    """Draw records into panels and save the picture.
 
     Parameters
     ----------
     path : Path
     draw : callable
-        Gets the runs and the axes.
-    runs : Runs
+        Gets the records and the axes.
+    records : list of dict
     shape : tuple of int
         Rows and columns of panels.
     panel : tuple of float
@@ -37,6 +35,6 @@ def save(
     path.parent.mkdir(parents=True, exist_ok=True)
     size = (panel[0] * shape[1], panel[1] * shape[0])
     figure, axes = plt.subplots(*shape, figsize=size, layout="constrained")
-    draw(runs, axes)
+    draw(records, axes)
     figure.savefig(path, dpi=100)
     plt.close(figure)

@@ -13,8 +13,6 @@ VARIANTS = {
 }
 BASELINES = ("BR", "LP", "CC")
 METHODS = (*VARIANTS, *BASELINES)
-#: Ends the name of a baseline on polyleaf's trees.
-OURS = " ours"
 MEASURES = ("subset 0/1", "Hamming", "example F1")
 #: Table 1 of the paper, in per cent: per data set and measure, in the order of METHODS.
 PUBLISHED = {

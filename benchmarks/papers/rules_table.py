@@ -9,14 +9,11 @@ settings costs no further fits and flatters nobody.
 
 Settings of rules are pairs of shrinkage and penalty and the number of rules. Baselines are XGBoost
 as in the paper: early stopping finds the number of trees, settings are learning rate and penalty,
-and for chains one of ten orders. "BR ours", "LP ours" and "CC ours" are the same on polyleaf's
-trees, whose settings are learning rate and number of trees; without early stopping they learn for
-longer.
+and for chains one of ten orders.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -25,20 +22,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import rankdata
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
 from benchmarks.papers.rules_published import (
     BASELINES,
     MEASURES,
-    METHODS,
-    OURS,
-    PUBLISHED,
     VARIANTS,
 )
-from benchmarks.papers.runs import Runs, load, markdown, take
+from benchmarks.papers.runs import load, take
 from benchmarks.papers.stopped_trees import StoppedTrees
-from polyleaf import BoostingClassifier, RuleClassifier
+from benchmarks.papers.tables import Made, paper
+from polyleaf import RuleClassifier
 
 Labels = NDArray[np.bool_]
 #: Losses of every row, by measure, for one setting.
@@ -50,8 +44,6 @@ N_DRAWS = 500
 SETTINGS = ((0.1, 0.25), (0.1, 1.0), (0.3, 4.0), (0.3, 16.0))
 #: (learning rate, penalty) of XGBoost to choose from.
 STOPPED = ((0.1, 1.0), (0.3, 0.25), (0.3, 1.0))
-#: (learning rate, number of trees) of polyleaf to choose from; chains have the last one only.
-TREES = ((0.1, 100), (0.1, 400), (0.3, 50), (0.3, 200))
 #: Orders of a chain to choose from.
 N_ORDERS = 10
 #: Most rules to choose from.
@@ -80,42 +72,31 @@ def rule_predictions(
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Fit each setting once, and predict with prefixes of its rules."""
     X, Y, X_test = parts
-    loss, head = VARIANTS[variant]
     most = MOST_RULES if n_rules is None else n_rules
     for shrinkage, penalty in SETTINGS:
-        model = RuleClassifier(
-            n_rules=most,
-            loss=loss,
-            head=head,
-            learning_rate=shrinkage,
-            l2_regularization=penalty,
-            step="newton",
-            set_probabilities="chain_rule",
-            random_state=seed,
-        ).fit(X, Y * 1)
+        model = make_rules(variant, most, shrinkage, penalty, seed).estimator.fit(X, Y * 1)
         for mark in stages(most):
             setting = {"rules": mark, "shrinkage": shrinkage, "penalty": penalty}
             yield setting, model.select(range(mark)).predict(X_test)
 
 
-def base_learners(name: str, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Give the settings of a baseline, with the learner for each."""
-    if not name.endswith(OURS):
-        for rate, penalty in STOPPED:
-            yield {"rate": rate, "penalty": penalty}, StoppedTrees(rate, penalty, seed)
-        return
-    for rate, n_trees in TREES[-1:] if name.startswith("CC") else TREES:
-        yield (
-            {"rate": rate, "trees": n_trees},
-            BoostingClassifier(
-                n_estimators=n_trees,
-                learning_rate=rate,
-                subsample=0.66,
-                max_features="log2+1",
-                early_stopping=False,
-                random_state=seed,
-            ),
-        )
+def make_rules(variant: str, n_rules: int, shrinkage: float, penalty: float, seed: int) -> Made:
+    """Make a learner with the paper's settings, but thresholds from 255 bins."""
+    return paper(
+        RuleClassifier,
+        variant.replace(" ", "-"),
+        n_rules=n_rules,
+        learning_rate=shrinkage,
+        l2_regularization=penalty,
+        max_bins=255,
+        random_state=seed,
+    )
+
+
+def base_learners(seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Give the settings of a baseline, with XGBoost for each."""
+    for rate, penalty in STOPPED:
+        yield {"rate": rate, "penalty": penalty}, StoppedTrees(rate, penalty, seed)
 
 
 def baseline_predictions(
@@ -126,7 +107,7 @@ def baseline_predictions(
     # A constant label cannot be fitted; it is predicted as it is.
     varies = Y.any(axis=0) & ~Y.all(axis=0)
     constant = np.broadcast_to(Y.all(axis=0), (X_test.shape[0], Y.shape[1]))
-    for setting, trees in base_learners(name, seed):
+    for setting, trees in base_learners(seed):
         if name.startswith("LP"):
             sets, codes = np.unique(Y, axis=0, return_inverse=True)
             yield setting, sets[trees.fit(X, codes.ravel()).predict(X_test)]
@@ -185,64 +166,9 @@ def choose(settings: list[dict[str, Any]], losses: Any, goal: int, seed: int) ->
     return {**found, **settings[int(np.argmax(times))], **single}
 
 
-def run_table(
-    names: list[str], methods: list[str], n_rules: int | None, seed: int, end: float
-) -> None:
-    """Measure what is missing, until the time is up."""
-    runs = Runs("rules-table1-cv")
-    for name in names:
-        data = None
-        for method in methods:
-            key = {"data": name, "method": method, "seed": seed}
-            if runs.has(key) or time.monotonic() > end:
-                continue
-            data = data or read(name)
-
-            def work(method: str = method, data: Any = data) -> dict[str, Any]:
-                settings, losses = cross_validate(method, data, n_rules, seed)
-                return choose(settings, losses, goal_of(method), seed)
-
-            runs.measure(key, work)
-
-
 def read(name: str) -> tuple[Any, Labels]:
     """Read a data set, with dense labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X, Y = load(name)
     return X, (Y.toarray() if sparse.issparse(Y) else np.asarray(Y)) == 1
-
-
-def show_table(names: list[str], methods: list[str]) -> str:
-    """Write Table 1, ours beside the published figures, where all methods are measured."""
-    runs = Runs("rules-table1-cv")
-    names = [n for n in names if all(runs.has({"data": n, "method": m}) for m in methods)]
-    if not names:
-        return "No data set has been measured by all methods."
-    tables = []
-    for m, measure in enumerate(MEASURES):
-        sign = -1 if measure == "example F1" else 1
-        cells = [(name, method) for name in names for method in methods]
-        shape = len(names), len(methods)
-        means = np.array([_found(runs, measure, *cell).mean() for cell in cells]).reshape(shape)
-        published = np.array([_published(m, *cell) for cell in cells]).reshape(shape)
-        rows = [
-            [name, *(f"{a:.2f} ({b:.2f})" for a, b in zip(ours, theirs))]
-            for name, ours, theirs in zip(names, means, published)
-        ]
-        averages = [rankdata(sign * T.round(2), axis=1).mean(axis=0) for T in (means, published)]
-        rows.append(["average rank", *(f"{a:.2f} ({b:.2f})" for a, b in zip(*averages))])
-        drawn = [_found(runs, f"{measure} draws", *cell) for cell in cells]
-        ranks = rankdata(sign * np.reshape(drawn, (*shape, -1)), axis=1).mean(axis=0)
-        spread = np.quantile(ranks, (0.05, 0.95), axis=1).T
-        rows.append(["of one draw", *(f"{a:.2f} to {b:.2f}" for a, b in spread)])
-        tables.append(markdown([f"{measure}, %", *methods], rows))
-    return "\n\n".join(tables)
-
-
-def _found(runs: Runs, field: str, name: str, method: str) -> NDArray[np.float64]:
-    return runs.values(field, data=name, method=method).ravel()
-
-
-def _published(measure: int, name: str, method: str) -> float:
-    return PUBLISHED[name][measure][METHODS.index(method.removesuffix(OURS))]

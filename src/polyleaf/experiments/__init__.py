@@ -26,6 +26,7 @@ from polyleaf.experiments._statistics import (
     pairwise_tests,
     saturation_size,
 )
+from polyleaf.experiments._variance import BiasVariance, bias_variance
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -33,6 +34,7 @@ __all__ = [
     "AdaBoostMH",
     "AllTargets",
     "BestChain",
+    "BiasVariance",
     "Comparison",
     "CorrectedScore",
     "Evaluation",
@@ -47,6 +49,7 @@ __all__ = [
     "Standing",
     "Verdict",
     "average_ranks",
+    "bias_variance",
     "bootstrap_corrected_score",
     "compare",
     "evaluate",

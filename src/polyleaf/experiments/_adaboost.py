@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils import check_random_state
 
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.experiments._encoding import feature_rows, output_matrix
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> AdaBoostMH:
         """Add rounds until a partition tells nothing; NaN in y is not observed."""
-        rng = check_random_state(self.random_state)
+        rng = read_random_state(self.random_state)
         X = feature_rows(X)
         labels = output_matrix(y, X).astype(np.float64)
         signs = np.nan_to_num(2.0 * labels - 1.0)  # 0: not observed

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.multioutput import ClassifierChain
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.experiments._encoding import TargetScale, dense, feature_rows, output_matrix
 from polyleaf.metrics import subset_zero_one_loss
 
@@ -100,7 +101,7 @@ class BestChain(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> BestChain:
         """Choose the order on a quarter of the rows, and train the chain on all."""
         X = feature_rows(X)
-        rng = check_random_state(self.random_state)
+        rng = read_random_state(self.random_state)
         Y = output_matrix(y, X)
         check_observed(Y, self)
         kept, held = train_test_split(np.arange(len(Y)), test_size=0.25, random_state=rng)
@@ -339,7 +340,7 @@ class RandomLinearCombinations(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> RandomLinearCombinations:
         """Train one model per combination."""
         X = feature_rows(X)
-        rng = check_random_state(self.random_state)
+        rng = read_random_state(self.random_state)
         Y = output_matrix(y, X).astype(np.float64)
         check_observed(Y, self)
         n_targets = Y.shape[1]

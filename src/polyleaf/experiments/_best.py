@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
+from polyleaf.checks.numbers import shown
 from polyleaf.experiments._methods import Method, plain_settings
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._settings import set_by_name
@@ -192,7 +193,8 @@ def read_best(folder: Path, dataset: str) -> tuple[Any, dict[str, Any], dict[str
         better = [entry["method"] for entry in ranked[name][:place]]
     except _OtherDataError:
         raise ValueError(
-            f"{folder} compares the data sets {', '.join(map(repr, ranked))}; got {dataset!r}. "
+            f"{folder} compares the data sets {', '.join(map(repr, ranked))}; got "
+            f"{shown(dataset)}. "
             "Name one of them, or compare on this one."
         ) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.datasets import Dataset
 
@@ -49,9 +50,9 @@ def with_labels_of_classes(datasets: Sequence[Dataset], names: Iterable[str]) ->
     known = {str(name) for dataset in datasets for name in dataset.output_names}
     for name in wanted:
         if name not in known:
-            shown = ", ".join(map(repr, sorted(known)[:10]))
+            some = ", ".join(map(repr, sorted(known)[:10]))
             raise ValueError(
-                f"classes must name outputs, such as {shown}; got {name!r}."
+                f"classes must name outputs, such as {some}; got {shown(name)}."
                 f"{did_you_mean(name, known)}"
             )
     return [_labelled(dataset, wanted) for dataset in datasets]

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from polyleaf.checks.numbers import expect_list, shown
 from polyleaf.checks.optional import require
 from polyleaf.estimator.notebook_bar import NotebookBar, in_notebook
 from polyleaf.experiments._baseline_methods import METHODS
@@ -152,7 +153,7 @@ def compare(
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
         raise ValueError(
             "n_jobs must be None or an integer other than 0 (-1: one per processor); got "
-            f"{n_jobs!r}."
+            f"{shown(n_jobs)}."
         )
     jobs = list(_jobs(problems, chosen, by_task, cv, random_state, options))
     if not jobs:
@@ -193,7 +194,7 @@ def _metrics_by_task(
         CLASS_METRICS[name]
         if isinstance(name, str) and name in CLASS_METRICS
         else resolve_metric(name, None if isinstance(name, Metric) or name in METRICS else only)
-        for name in names
+        for name in expect_list("metrics", names, "names or Metrics")
     ]
     by_task = {task: tuple(m for m in given if m.task == task) for task in tasks}
     for task, found in by_task.items():
@@ -210,7 +211,7 @@ def _metrics_by_task(
 def _count(name: str, value: Any, least: int) -> int:
     is_count = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_count or value < least:
-        raise ValueError(f"{name} must be an integer, {least} or more; got {value!r}.")
+        raise ValueError(f"{name} must be an integer, {least} or more; got {shown(value)}.")
     return int(value)
 
 
@@ -219,7 +220,9 @@ def _checked_seconds(name: str, seconds: Any) -> float | None:
         return None
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not is_number or not 0 < seconds < float("inf"):
-        raise ValueError(f"{name} must be None or a number of seconds above 0; got {seconds!r}.")
+        raise ValueError(
+            f"{name} must be None or a number of seconds above 0; got {shown(seconds)}."
+        )
     return float(seconds)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.experiments._best import choices, fitted
 from polyleaf.experiments._bootstrap import CorrectedScore, corrected_score
 from polyleaf.experiments._escaping import csv_cell, markdown_cell
@@ -145,7 +146,7 @@ class Comparison:
             if metric.name == name:
                 return metric
         raise ValueError(
-            f"metric must be one of {', '.join(repr(m.name) for m in found)}; got {name!r}."
+            f"metric must be one of {', '.join(repr(m.name) for m in found)}; got {shown(name)}."
         )
 
     def datasets(self, task: str) -> list[str]:
@@ -345,7 +346,9 @@ class Comparison:
             return self.problems[0]
         if name in by_name:
             return by_name[name]
-        raise ValueError(f"dataset must be one of {', '.join(map(repr, by_name))}; got {name!r}.")
+        raise ValueError(
+            f"dataset must be one of {', '.join(map(repr, by_name))}; got {shown(name)}."
+        )
 
     def corrected(self, dataset: str, method: str) -> CorrectedScore | None:
         """Estimate the score of a tuned method without the optimism of tuning (BBC-CV).

@@ -14,6 +14,7 @@ from typing import Any
 from sklearn.base import clone, is_classifier, is_regressor
 
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.experiments._encoding import encoded
 from polyleaf.experiments._identity import digest_of
@@ -155,7 +156,7 @@ def _method(value: Any, registry: Mapping[str, Method], name: str | None = None)
         hint = did_you_mean(value, registry)
         raise ValueError(
             f"methods must be among {', '.join(map(repr, registry))}, estimators or Methods; got "
-            f"{value!r}.{hint}"
+            f"{shown(value)}.{hint}"
         )
     if isinstance(value, Mapping):
         return _configured(value, registry, name)

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array, read_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.datasets import Dataset, MultiLabelKFold
 from polyleaf.experiments._class_outputs import (
     outputs_like_classes,
@@ -73,7 +74,9 @@ class Problem:
             else:
                 cv = KFold(int(cv), shuffle=True, random_state=random_state)
         if not hasattr(cv, "split") or isinstance(cv, str):
-            raise ValueError(f"cv must be a number of folds or have a method split; got {cv!r}.")
+            raise ValueError(
+                f"cv must be a number of folds or have a method split; got {shown(cv)}."
+            )
         return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(self.X, self.Y)]
 
     def fingerprint(self) -> str:

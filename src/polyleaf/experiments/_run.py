@@ -19,6 +19,7 @@ from polyleaf.experiments._methods import Method, plain_settings
 from polyleaf.experiments._model_facts import importances, model_facts, plain_floats
 from polyleaf.experiments._problem import Fold, Problem
 from polyleaf.experiments._settings import set_by_name
+from polyleaf.experiments._sharing import SHARED_ROWS
 from polyleaf.experiments._tuning import choose_settings, inner_folds
 from polyleaf.metrics import Metric, column_means, label_f1_score, macro_r2_score
 
@@ -103,9 +104,10 @@ def _judged(job: Job) -> dict[str, Any]:
     X_test, Y_test = job.problem.rows(test)
     settings, n_tried = _tune(job, X, Y)
     model = _make(job, settings)
+    rows, fit_seconds = SHARED_ROWS.of(X, model)
     start = time.perf_counter()
-    model.fit(X, Y)
-    fit_seconds = time.perf_counter() - start
+    model.fit(rows, Y)
+    fit_seconds += time.perf_counter() - start
     start = time.perf_counter()
     predicted = _predicted(model, X_test, Y)
     predict_seconds = time.perf_counter() - start
@@ -134,7 +136,7 @@ def _bootstraps(job: Job, chosen: dict[str, Any], chosen_model: Any) -> list[dic
     metric = job.metrics[0]
     found = []
     for settings in job.settings():
-        model = chosen_model if settings == chosen else _make(job, settings).fit(X, Y)
+        model = chosen_model if settings == chosen else _fitted(job, settings, X, Y)
         if metric.needs_scores:
             check_scores(metric, model)
             given = label_scores(model, X_test, Y_test.shape[1])
@@ -150,6 +152,11 @@ def _make(job: Job, settings: dict[str, Any]) -> Any:
     return set_by_name(estimator, settings)
 
 
+def _fitted(job: Job, settings: dict[str, Any], X: Any, Y: Any) -> Any:
+    model = _make(job, settings)
+    return model.fit(SHARED_ROWS.of(X, model)[0], Y)
+
+
 def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
     """Choose settings by the first metric, on the training rows alone."""
     candidates = job.settings()
@@ -160,7 +167,7 @@ def _tune(job: Job, X: Any, Y: Any) -> tuple[dict[str, Any], int]:
 
     def fit_and_score(settings: dict[str, Any], fold: Fold) -> float:
         (X_kept, Y_kept), (X_held, Y_held) = (inner.rows(rows) for rows in fold)
-        model = _make(job, settings).fit(X_kept, Y_kept)
+        model = _fitted(job, settings, X_kept, Y_kept)
         predicted = _predicted(model, X_held, Y_kept)
         score = _scores(job, (metric,), model, X_held, Y_held, predicted, Y_kept)[metric.name]
         return float("nan") if score is None else score

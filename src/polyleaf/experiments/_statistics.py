@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from polyleaf.checks.matrices import as_floats, read_array
-from polyleaf.checks.numbers import expect_number
+from polyleaf.checks.numbers import expect_count, expect_number, is_one_of, shown
 from polyleaf.checks.optional import require
 
 Floats = NDArray[np.float64]
 _FEWEST_BLOCKS = 2
+#: More take minutes and change no digit that counts.
+_MOST_BOOTSTRAPS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,8 @@ def pairwise_tests(
     if test == "nemenyi":
         posthocs = require("scikit_posthocs", "Nemenyi's test")
         return np.asarray(posthocs.posthoc_nemenyi_friedman(values), dtype=np.float64)
-    if test not in ("wilcoxon", "t"):
-        raise ValueError(f"test must be 'nemenyi', 'wilcoxon' or 't'; got {test!r}.")
+    if not is_one_of(test, ("wilcoxon", "t")):
+        raise ValueError(f"test must be 'nemenyi', 'wilcoxon' or 't'; got {shown(test)}.")
     k = values.shape[1]
     p_values = np.ones((k, k))
     for i in range(k):
@@ -237,6 +239,9 @@ def bootstrap_corrected_score(
     -0.04
     """
     values = _complete(scores)
+    if expect_count("n_bootstraps", n_bootstraps) > _MOST_BOOTSTRAPS:
+        raise ValueError(f"n_bootstraps must be at most {_MOST_BOOTSTRAPS:,}; got {n_bootstraps}.")
+    expect_count("random_state", random_state, 0)
     rng = np.random.default_rng(random_state)
     signed = values if greater_is_better else -values
     n = values.shape[0]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, train_test_split
 
+from polyleaf.checks.numbers import shown
 from polyleaf.datasets import MultiLabelKFold, stratified_parts
 from polyleaf.experiments._problem import Fold, Problem
 from polyleaf.metrics import Metric
@@ -32,7 +33,7 @@ def check_tuning(tuning: Any) -> float | int:
         return float(tuning) if is_share else int(tuning)
     raise ValueError(
         "tuning must be the share of the training rows to hold back, such as 0.25, or a number of "
-        f"inner folds, 2 or more; got {tuning!r}."
+        f"inner folds, 2 or more; got {shown(tuning)}."
     )
 
 
