@@ -50,11 +50,37 @@ def standard_errors_off(found, promised):
 @pytest.mark.parametrize("score", ["max", "mahalanobis"])
 def test_split_keeps_its_promise_exactly(score):
     found = coverages(LinearRegression(), 150, 120, method="split", score=score)
+    off = standard_errors_off(found, promised_rank(ALPHA, 60) / 61)
+    assert (np.abs(off) < 2.5).all()
+
+
+@pytest.mark.parametrize("score", ["max", "mahalanobis"])
+def test_prefit_holds_what_it_promises_and_little_more(score):
+    found = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        model = LinearRegression().fit(*heteroscedastic(60, rng))
+        conformal = ConformalRegressor(model, method="prefit", score=score, alpha=ALPHA)
+        conformal.fit(*heteroscedastic(60, rng))
+        X_new, Y_new = heteroscedastic(N_NEW, rng)
+        found.append([conformal.predict_region(X_new).contains(Y_new).mean()])
     promised = promised_rank(ALPHA, 60) / 61
-    off = standard_errors_off(found, promised)
-    assert (off > -2.5).all()
+    assert standard_errors_off(np.array(found), promised) > -2.5
     # Each row is measured by the others: a little more than promised, of the order of 1 / n.
-    assert (found.mean(axis=0) < promised + 1.5 / 60).all()
+    assert np.mean(found) < promised + 1.5 / 60
+
+
+def test_heavy_tails_do_not_widen_split():
+    """Rare residuals a hundred times as large: the scales are those of other rows."""
+    found = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = 120 + N_NEW
+        X, Y = rng.normal(size=(n, 2)), rng.standard_t(1.2, size=(n, 4))
+        model = ConformalRegressor(LinearRegression(), alpha=ALPHA, cv=2, random_state=seed)
+        model.fit(X[:120], Y[:120])
+        found.append([model.predict_region(X[120:]).contains(Y[120:]).mean()])
+    assert np.abs(standard_errors_off(np.array(found), promised_rank(ALPHA, 60) / 61)) < 2.5
 
 
 @pytest.mark.parametrize("score", ["local", "quantile"])
@@ -88,6 +114,18 @@ def test_gaps_that_do_not_depend_on_residuals_do_no_harm():
         conformal = ConformalRegressor(model, method="prefit", alpha=ALPHA).fit(X, Y)
         found.append([conformal.predict_region(X_new).contains(Y_new).mean()])
     assert np.abs(standard_errors_off(np.array(found), 1 - ALPHA)).max() < 2.5
+
+
+def test_spreads_of_nearly_nothing_do_not_set_the_scale_of_quantile_boxes():
+    """An output that is mostly one value: half of its spreads are zero, and rare ratios huge."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    Y = np.column_stack([X[:, 0] + rng.normal(size=600), rng.normal(size=600)])
+    Y[rng.random(600) < 0.8, 1] = 0.0
+    forest = RandomForestRegressor(n_estimators=10, min_samples_leaf=3, random_state=0)
+    model = ConformalRegressor(forest, score="quantile", cv=2, random_state=0)
+    moments = model.fit(X, Y)._fitted.calibration.moments
+    assert moments[1, 1] < 100 * moments[0, 0]
 
 
 class Sigmoids(BaseEstimator):

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from polyleaf.conformal.radii import box_radii, ellipsoid_radii, second_moments, split_moments
+from polyleaf.conformal.radii import (
+    box_distances,
+    box_radii,
+    ellipsoid_distances,
+    ellipsoid_radii,
+    second_moments,
+    split_moments,
+    training_moments,
+)
 from polyleaf.conformal.ranks import kth_smallest, promised_rank
 
 
@@ -104,3 +112,32 @@ def test_ranks_follow_the_decimal_that_was_written(alpha, n_rows, rank):
 def test_a_rank_beyond_all_rows_is_infinite():
     assert kth_smallest(np.arange(3.0), 4) == np.inf
     assert kth_smallest(np.array([3.0, 1.0, 2.0]), 2) == 2.0
+
+
+@pytest.mark.parametrize("known", [[], [1], [3, 0]])
+def test_distances_by_moments_of_other_rows_equal_naive_ones(known):
+    trained, _ = draws(1)
+    residuals, _ = draws(2)
+    known = np.array(known, dtype=np.intp)
+    unknown = np.setdiff1d(np.arange(4), known)
+    moments = trained.T @ trained / trained.shape[0]
+    rest, left = moments[np.ix_(unknown, unknown)], residuals[:, unknown]
+    if known.size:
+        across = moments[np.ix_(known, unknown)]
+        weights = np.linalg.solve(moments[np.ix_(known, known)], across)
+        left, rest = left - residuals[:, known] @ weights, rest - across.T @ weights
+    split = split_moments(training_moments(trained, np.zeros(4)), known, unknown)
+    boxes = (np.abs(left) / np.sqrt(np.diag(rest))).max(axis=1)
+    np.testing.assert_allclose(box_distances(split, residuals)[0], boxes, rtol=1e-6)
+    lengths = np.sqrt(np.einsum("ij,jk,ik->i", left, np.linalg.inv(rest), left))
+    np.testing.assert_allclose(ellipsoid_distances(split, residuals)[0], lengths, rtol=1e-6)
+
+
+def test_outputs_that_training_rows_fit_exactly_keep_a_scale():
+    moments = training_moments(np.zeros((20, 2)), np.array([1.0, 500.0]))
+    np.testing.assert_allclose(np.sqrt(np.diag(moments)), [1e-3, 0.5])
+
+
+def test_few_or_gappy_training_rows_give_each_output_its_own_scale():
+    rows = np.array([[3.0, np.nan], [np.nan, 4.0], [3.0, np.nan]])
+    np.testing.assert_allclose(training_moments(rows, np.zeros(2)), np.diag([9.0, 16.0]))

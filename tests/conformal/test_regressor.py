@@ -176,9 +176,12 @@ def test_too_few_rows_have_no_bounds_and_say_so():
     with pytest.warns(UserWarning, match=r"at least 99 calibration rows .* there are 8"):
         region = model.predict_region(X[:3], alpha=0.01)
     assert region.contains(1e9 * Y[:3]).all()
-    few = new(LinearRegression(), score="mahalanobis", alpha=0.5)
+    with pytest.warns(UserWarning, match="at least 999999999999 calibration rows"):
+        model.predict_region(X[:3], alpha=5e-324)
+    fitted = LinearRegression().fit(X[:8], Y[:8])
+    few = new(fitted, method="prefit", score="mahalanobis", alpha=0.5).fit(X[8:11], Y[8:11])
     with pytest.warns(UserWarning, match="at least 4 calibration rows"):
-        few.fit(X[:8], Y[:8]).predict_region(X[:3])
+        few.predict_region(X[:3])
 
 
 def test_volumes_are_smaller_than_those_of_bonferroni():

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import metrics
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.conformal.held_out import (
     METHODS,
     HeldOut,
@@ -218,11 +219,11 @@ class ConformalClassifier(
             check_choice("risk", self.risk, tuple(RISKS))
         check_delta(self.delta)
         if not isinstance(self.by_level, (bool, np.bool_)):
-            raise ValueError(f"by_level must be True or False; got {self.by_level!r:.60}.")
+            raise ValueError(f"by_level must be True or False; got {shown(self.by_level, 60)}.")
         if self.by_level and self.risk != "fnr":
             raise ValueError(
                 "by_level=True is for risk='fnr', which ancestors of a set's labels cannot "
-                f"harm; got risk={self.risk!r:.60}."
+                f"harm; got risk={shown(self.risk, 60)}."
             )
         if not hasattr(self.estimator, "predict_proba"):
             raise TypeError(

@@ -17,6 +17,8 @@ from sklearn.base import clone
 
 from polyleaf import losses
 from polyleaf.boosting import BoostingRegressor
+from polyleaf.checks.numbers import shown
+from polyleaf.conformal.radii import training_moments
 from polyleaf.forests.out_of_bag import is_out_of_bag, predict_out_of_bag
 from polyleaf.forests.quantiles import forest_quantiles, weighted_row_quantiles
 from polyleaf.forests.regressors import ForestRegressor
@@ -26,6 +28,8 @@ Floats = NDArray[np.float64]
 
 #: A spread is at least this share of a training output's standard deviation, or of its size.
 _LEAST_SPREAD, _LEAST_RELATIVE = 1e-3, 1e-6
+#: Residuals in quantiles' spreads count up to this many times their median when they are scaled.
+_MOST_USUAL = 4.0
 #: ... and at least this.
 _TINY = 1e-150
 
@@ -74,7 +78,9 @@ def check_model(model: Any, score: str, method: str) -> None:
     """Raise a TypeError or ValueError if an estimator cannot give what is asked of it."""
     name = type(model).__name__
     if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, "predict"):
-        raise TypeError(f"estimator must be a regressor with fit and predict; got {model!r:.60}.")
+        raise TypeError(
+            f"estimator must be a regressor with fit and predict; got {shown(model, 60)}."
+        )
     if score == "local" and not isinstance(model, ForestRegressor):
         raise TypeError(
             "score='local' needs a forest of polyleaf, whose training rows have weights: "
@@ -144,6 +150,39 @@ def out_of_bag_forecast(model: ForestRegressor, X: Any, score: str, alpha: float
     if score != "local":
         return Forecast(center, np.ones(center.shape))
     return _local(model, center, model._leaves_of(X), None)
+
+
+def moments_of_training(
+    model: Any, X: Any, values: Floats, score: str, alpha: float
+) -> Floats | None:
+    """Give the mean products of residuals on the rows that a model was trained on, (d, d).
+
+    None if squares of such numbers have no float.
+
+    A forest with bootstrap is asked out of bag, since it knows its rows too well. Scales of other
+    models may be too small for all outputs alike, which does no harm: they are only compared.
+
+    Parameters
+    ----------
+    model : regressor
+    X : array-like, frame or sparse matrix of shape (n_train, p)
+    values : ndarray of shape (n_train, d)
+        NaN where not observed.
+    score : {"max", "mahalanobis", "quantile"}
+    alpha : float
+    """
+    if isinstance(model, ForestRegressor) and model.bootstrap:
+        found = out_of_bag_forecast(model, X, score, alpha)
+    else:
+        found = forecast(model, X, score, alpha)
+    deviations = _column_std(values) / np.median(found.spread, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        residuals = found.residuals(values)
+        if score == "quantile":  # a few spreads are nearly zero, and would give all of the scale
+            most = _MOST_USUAL * _column_median(np.abs(residuals))
+            residuals = np.clip(residuals, -most, most)
+        moments = training_moments(residuals, deviations)
+    return moments if np.isfinite(moments).all() else None
 
 
 def _quantiles(model: Any, X: Any, alpha: float) -> tuple[Floats, Floats]:
@@ -237,6 +276,12 @@ def _local(model: Any, center: Floats, leaves: NDArray[np.int32], rows: slice | 
                 known[weights.indices[part]], weights.data[part], least
             )
     return Forecast(center, spread, correlation)
+
+
+def _column_median(values: Floats) -> Floats:
+    """Give the median of the observed entries of each column; 0 without any."""
+    columns = (column[~np.isnan(column)] for column in values.T)
+    return np.array([np.median(column) if column.size else 0.0 for column in columns])
 
 
 def _column_std(values: Floats) -> Floats:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from polyleaf.checks.numbers import shown
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data.read_targets import check_output_names
 
@@ -30,10 +32,13 @@ class HeldOut:
         Fitted.
     rows : list of ndarray of int
         The calibration rows of each; for ``"oob"`` and ``"prefit"`` all.
+    train : list of ndarray of int
+        The rows that each was trained on; for ``"prefit"`` none.
     """
 
     models: list[Any]
     rows: list[Rows]
+    train: list[Rows]
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -41,7 +46,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(
-            f"{name} must be one of {known}; got {value!r:.60}.{did_you_mean(value, choices)}"
+            f"{name} must be one of {known}; got {shown(value, 60)}.{did_you_mean(value, choices)}"
         )
 
 
@@ -49,7 +54,9 @@ def check_cv(cv: Any) -> None:
     """Raise a ValueError unless cv is a number of folds or a splitter."""
     is_count = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2
     if not is_count and (isinstance(cv, (str, type)) or not hasattr(cv, "split")):
-        raise ValueError(f"cv must be an integer >= 2 or an object with split; got {cv!r:.60}.")
+        raise ValueError(
+            f"cv must be an integer >= 2 or an object with split; got {shown(cv, 60)}."
+        )
 
 
 def names_for(estimator: Any, output_names: Any, n_outputs: int) -> dict[str, Any]:
@@ -83,15 +90,15 @@ def train_held_out(
     everything = np.arange(n_rows)
     if wrapper.method == "prefit":
         check_is_fitted(wrapper.estimator)
-        return HeldOut([wrapper.estimator], [everything])
+        return HeldOut([wrapper.estimator], [everything], [everything[:0]])
     if wrapper.method == "oob":
-        return HeldOut([new_model().fit(X, y, **named)], [everything])
+        return HeldOut([new_model().fit(X, y, **named)], [everything], [everything])
     pairs = _folds(wrapper.cv, wrapper.random_state, X, y, n_rows, wrapper.method == "split")
     models = [
         new_model().fit(_safe_indexing(X, train), _safe_indexing(y, train), **named)
         for train, _ in pairs
     ]
-    return HeldOut(models, [test for _, test in pairs])
+    return HeldOut(models, [test for _, test in pairs], [train for train, _ in pairs])
 
 
 def _folds(
@@ -107,7 +114,7 @@ def _folds(
         state = random_state
         if isinstance(state, np.random.Generator):
             state = int(state.integers(2**31))
-        cv = KFold(int(cv), shuffle=True, random_state=check_random_state(state))
+        cv = KFold(int(cv), shuffle=True, random_state=read_random_state(state))
         pairs = cv.split(np.zeros(n_rows))
     else:
         pairs = cv.split(X, y)

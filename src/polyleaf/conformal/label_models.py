@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.conformal.ranks import check_alpha
 from polyleaf.forests.classifiers import ForestClassifier
 from polyleaf.hierarchy import Hierarchy
@@ -20,7 +21,7 @@ def check_delta(delta: Any) -> float:
     except ValueError:
         raise ValueError(
             "delta must be a number in (0, 1), the probability with which the promise may fail; "
-            f"got {delta!r:.60}."
+            f"got {shown(delta, 60)}."
         ) from None
 
 

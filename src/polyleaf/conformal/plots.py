@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.optional import require
 from polyleaf.conformal.region import Region, read_outputs
 
@@ -58,7 +59,7 @@ def plot_region(
     plt = require("matplotlib.pyplot", "plots")
     pair = [_position(region, output) for output in outputs]
     if len(pair) != 2 or pair[0] == pair[1]:
-        raise ValueError(f"outputs must be two different outputs; got {outputs!r:.80}.")
+        raise ValueError(f"outputs must be two different outputs; got {shown(outputs, 80)}.")
     chosen = _rows(region, rows)
     values = None if Y is None else read_outputs(Y, region.center.shape)
     is_inside = None if values is None else region.contains(values)
@@ -157,7 +158,7 @@ def _rows(region: Region, rows: Any) -> NDArray[np.intp]:
     if not is_fine or (chosen < 0).any() or (chosen >= len(region)).any():
         raise ValueError(
             f"rows must be at most {_MOST_ROWS} numbers from 0 to {len(region) - 1}; got "
-            f"{rows!r:.80}."
+            f"{shown(rows, 80)}."
         )
     return chosen.astype(np.intp)
 
@@ -169,5 +170,5 @@ def _position(region: Region, output: Any) -> int:
     if isinstance(output, (int, np.integer)) and 0 <= output < len(names):
         return int(output)
     raise ValueError(
-        f"outputs must be names or positions of the {len(names)} outputs; got {output!r:.60}."
+        f"outputs must be names or positions of the {len(names)} outputs; got {shown(output, 60)}."
     )

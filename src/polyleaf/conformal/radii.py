@@ -1,11 +1,15 @@
 r"""How far regions reach around a prediction, from residuals of rows that were not trained on.
 
-Residuals :math:`z_i` (n, d) of the calibration rows have the second moments
-:math:`A = \sum_i z_i z_i^T`. A score that is standardised by the moments of all n + 1 rows, the
-new one included, is exchangeable, so that the rank of `ranks.py` holds exactly. Nobody knows the
-new row, but two bounds take its place: moments only grow by it, so that the scores of the others
-are at most those of A alone; and its own score rises with its distance. What remains is the
-distance that a row has from the moments of the others (a leave-one-out distance): with
+Where one model is trained on other rows, these rows give the moments (`training_moments`), and
+scores are fixed before the calibration rows are looked at: `box_distances` and
+`ellipsoid_distances`. Regions then hold their promise neither less nor more often.
+
+Elsewhere the calibration rows give them. Their residuals :math:`z_i` (n, d) have the second
+moments :math:`A = \sum_i z_i z_i^T`. A score that is standardised by the moments of all n + 1
+rows, the new one included, is exchangeable, so that the rank of `ranks.py` holds. Nobody knows
+the new row, but two bounds take its place: moments only grow by it, so that the scores of the
+others are at most those of A alone; and its own score rises with its distance. What remains is
+the distance that a row has from the moments of the others (a leave-one-out distance): with
 :math:`s_i = \max_j z_{ij}^2 / A_{jj}` (boxes) or :math:`s_i = z_i^T A^{-1} z_i` (ellipsoids) it
 is :math:`s_i / (1 - s_i)`. No row need be set aside for scales.
 
@@ -30,6 +34,8 @@ Ints = NDArray[np.intp]
 _RIDGE = 1e-9
 #: Keeps the moments of an output without residuals positive.
 _LEAST_MOMENT = 1e-300
+#: An output that the training rows are fitted to exactly has at least this share of its deviation.
+_LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +69,29 @@ def second_moments(residuals: Floats) -> Floats:
     return moments
 
 
+def training_moments(residuals: Floats, deviations: Floats) -> Floats:
+    """Give the mean products of the residuals of training rows, of shape (d, d).
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n, d)
+        In spreads; NaN where not observed.
+    deviations : ndarray of shape (d,)
+        Standard deviations of the outputs, in spreads.
+    """
+    n_outputs = residuals.shape[1]
+    whole = residuals[~np.isnan(residuals).any(axis=1)]
+    moments = np.zeros((n_outputs, n_outputs))
+    if whole.shape[0] > n_outputs:
+        moments = whole.T @ whole / whole.shape[0]
+    else:  # too few rows for a covariance: each output by itself
+        n_seen = np.maximum((~np.isnan(residuals)).sum(axis=0), 1)
+        np.fill_diagonal(moments, np.nansum(residuals**2, axis=0) / n_seen)
+    least = np.maximum((_LEAST_SHARE * deviations) ** 2, _LEAST_MOMENT)
+    moments[np.diag_indices(n_outputs)] += np.maximum(_RIDGE * np.diagonal(moments), least)
+    return moments
+
+
 def split_moments(moments: Floats, known: Ints, unknown: Ints) -> Split:
     """Regress the unknown outputs on the known ones.
 
@@ -90,6 +119,34 @@ def _inverse(matrix: Floats) -> Floats:
     correlation = matrix / np.outer(scale, scale)
     inverse = cho_solve(cho_factor(correlation), np.eye(scale.size))
     return np.asarray(inverse / np.outer(scale, scale))
+
+
+def box_distances(split: Split, residuals: Floats) -> Floats:
+    """Give the largest residual of each row in units of `rest`'s roots, of shape (1, n).
+
+    Parameters
+    ----------
+    split : Split
+        Of moments that do not depend on these rows.
+    residuals : ndarray of shape (n, d)
+    """
+    left = residuals[:, split.unknown] - residuals[:, split.known] @ split.weights
+    units = np.sqrt(np.einsum("jj->j", split.rest))
+    return np.asarray((np.abs(left) / units).max(axis=1, initial=0.0)[np.newaxis])
+
+
+def ellipsoid_distances(split: Split, residuals: Floats) -> Floats:
+    """Give the length of each row's residuals in the metric of `rest`, of shape (1, n).
+
+    Parameters
+    ----------
+    split : Split
+        Of moments that do not depend on these rows.
+    residuals : ndarray of shape (n, d)
+    """
+    left = residuals[:, split.unknown] - residuals[:, split.known] @ split.weights
+    squares = np.einsum("ij,jk,ik->i", left, _inverse(split.rest), left)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0))[np.newaxis])
 
 
 def box_radii(split: Split, residuals: Floats, new: Floats) -> Floats:

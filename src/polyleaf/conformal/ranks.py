@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
+
 
 def check_alpha(alpha: Any) -> float:
     """Read the share of rows that a region may miss.
@@ -23,7 +25,7 @@ def check_alpha(alpha: Any) -> float:
     if not is_number or not 0.0 < float(alpha) < 1.0:
         raise ValueError(
             "alpha must be a number in (0, 1), the share that a region may miss, such as 0.1; "
-            f"got {alpha!r:.60}."
+            f"got {shown(alpha, 60)}."
         )
     return float(alpha)
 

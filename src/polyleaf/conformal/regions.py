@@ -23,7 +23,9 @@ from polyleaf.checks.warning import warn_user
 from polyleaf.conformal.forecasts import Forecast
 from polyleaf.conformal.radii import (
     Split,
+    box_distances,
     box_radii,
+    ellipsoid_distances,
     ellipsoid_radii,
     second_moments,
     split_moments,
@@ -36,6 +38,8 @@ Ints = NDArray[np.intp]
 
 #: Numbers that are sorted at a time.
 _BLOCK = 2**21
+#: Smaller alpha ask for more rows than there can be.
+_LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +54,15 @@ class Calibration:
         The model that predicted each row.
     correlations : ndarray of shape (n, d, d), float64, or None
         For ``"local"``.
+    moments : ndarray of shape (d, d), float64, or None
+        Mean products of the residuals of training rows (`radii.training_moments`); None: the
+        calibration rows give the moments.
     """
 
     residuals: Floats
     folds: NDArray[np.int64]
     correlations: Floats | None = None
+    moments: Floats | None = None
 
     def whole_rows(self) -> Calibration:
         """Give the rows whose outputs are all observed."""
@@ -62,7 +70,7 @@ class Calibration:
         if kept.all():
             return self
         correlations = None if self.correlations is None else self.correlations[kept]
-        return Calibration(self.residuals[kept], self.folds[kept], correlations)
+        return Calibration(self.residuals[kept], self.folds[kept], correlations, self.moments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +185,8 @@ def _warn_if_unbounded(
     calibration: Calibration, whole: Calibration, alpha: float, score: str
 ) -> None:
     n_whole, n_outputs = whole.residuals.shape
-    least = int(np.ceil(1.0 / alpha)) - 1
-    if score == "mahalanobis":
+    least = int(np.ceil(1.0 / max(alpha, _LEAST_SHARE))) - 1
+    if score == "mahalanobis" and calibration.moments is None:
         least = max(least, n_outputs + 1)
     if n_whole >= least:
         return
@@ -210,15 +218,23 @@ def _box_of(
         intervals = marginal_intervals(forecasts, calibration, alpha / unknown.size, unknown)
         center = np.mean([each.center[:, unknown] for each in forecasts], axis=0)
         return center, intervals[:, unknown, 0], intervals[:, unknown, 1]
-    split = split_moments(second_moments(whole.residuals), known, unknown)
+    split = _split(whole, known, unknown)
     scales = np.sqrt(np.einsum("jj->j", split.rest))
     sides = []
     for k, each in enumerate(forecasts):
         new, center = _conditioned(each, split, given)
-        radii = box_radii(split, whole.residuals[whole.folds == k], new)
+        own = whole.residuals[whole.folds == k]
+        is_fixed = whole.moments is not None
+        radii = box_distances(split, own) if is_fixed else box_radii(split, own, new)
         sides.append(_Sides(center, each.spread[:, unknown] * scales, radii))
     lower, upper = _box(sides, rank)
     return np.mean([side.center for side in sides], axis=0), lower, upper
+
+
+def _split(whole: Calibration, known: Ints, unknown: Ints) -> Split:
+    """Regress unknown on known outputs by the moments of training or of calibration rows."""
+    moments = second_moments(whole.residuals) if whole.moments is None else whole.moments
+    return split_moments(moments, known, unknown)
 
 
 def _conditioned(forecast: Forecast, split: Split, given: Floats | None) -> tuple[Floats, Floats]:
@@ -265,8 +281,13 @@ def _ellipsoid_of(
     known, unknown = outputs
     if forecasts[0].correlation is not None:
         return _local_ellipsoid_of(forecasts, whole, outputs, given, rank)
+    split = _split(whole, known, unknown)
+    if whole.moments is not None:  # of one model, as it was trained on other rows
+        _, center = _conditioned(forecasts[0], split, given)
+        matrix = np.broadcast_to(split.rest, (center.shape[0], *split.rest.shape))
+        radius = kth_smallest(ellipsoid_distances(split, whole.residuals), rank)
+        return center, np.asarray(matrix), np.repeat(radius, center.shape[0])
     n_whole = max(1, whole.residuals.shape[0])
-    split = split_moments(second_moments(whole.residuals), known, unknown)
     centers, radii = [], []
     for k, each in enumerate(forecasts):
         new, center = _conditioned(each, split, given)

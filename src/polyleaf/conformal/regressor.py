@@ -19,6 +19,7 @@ from polyleaf.conformal.forecasts import (
     Forecast,
     check_model,
     forecast,
+    moments_of_training,
     out_of_bag_forecast,
     point_prediction,
     prepared,
@@ -126,8 +127,12 @@ class ConformalRegressor(
     is right if gaps do not depend on the residuals. Where too few rows are complete, boxes are
     made of the intervals of each output at alpha / d.
 
-    Scales and covariances come from the calibration rows themselves, each row measured by the
-    others, which keeps the promise exact; see the module `polyleaf.conformal.radii`.
+    Scales and covariances of ``"split"`` come from the rows that the model was trained on (of a
+    forest with bootstrap, from its out-of-bag predictions), so that the promise is met exactly:
+    regions hold a new row with probability k / (n + 1), k = ceil((1 - alpha)(n + 1)), for n
+    calibration rows. Other methods take them from the calibration rows themselves, each row
+    measured by the others: never less than promised, and a little more, of the order of 1 / n;
+    see the module `polyleaf.conformal.radii`.
 
     References
     ----------
@@ -258,11 +263,17 @@ class ConformalRegressor(
             folds.append(np.full(rows.size, k, np.int64))
             correlations.append(found.correlation)
         local = None if correlations[0] is None else np.concatenate(correlations)
+        moments = None
+        if self.method == "split" and self.score != "local":
+            model, train = held_out.models[0], held_out.train[0]
+            seen = _safe_indexing(X, train)
+            moments = moments_of_training(model, seen, values[train], self.score, alpha)
         kept = ~np.isnan(np.concatenate(residuals)).all(axis=1)
         return Calibration(
             np.concatenate(residuals)[kept],
             np.concatenate(folds)[kept],
             None if local is None else local[kept],
+            moments,
         )
 
     @property

@@ -42,6 +42,9 @@ _ARRAYS = StoredArrays(
         "correlations": StoredArray(
             np.float64, "n_calibration, n_outputs, n_outputs", "Of score='local': around each row."
         ),
+        "moments": StoredArray(
+            np.float64, "n_outputs, n_outputs", "Mean products of residuals of training rows."
+        ),
         "entry_probabilities": StoredArray(
             np.float64, "n_entries", "Of labels that calibration rows have, ascending per level."
         ),
@@ -148,6 +151,8 @@ def regressor_to_file(wrapper: ConformalRegressor) -> tuple[Arrays, dict[str, An
     arrays |= {"residuals": calibration.residuals, "folds": calibration.folds}
     if calibration.correlations is not None:
         arrays["correlations"] = calibration.correlations
+    if calibration.moments is not None:
+        arrays["moments"] = calibration.moments
     facts = {
         "is_1d": fitted.is_1d,
         "score": fitted.score,
@@ -193,8 +198,15 @@ def _calibration(arrays: Arrays, score: str, n_models: int, n_outputs: int) -> C
     if np.isinf(residuals).any():
         raise ValueError("Expected finite residuals.")
     expect_below(folds, n_models, "folds")
+    moments = None
+    if "moments" in arrays:
+        moments = _ARRAYS.read(arrays, "moments")
+        if n_models != 1 or moments.shape != (n_outputs, n_outputs):
+            raise ValueError("Expected one model, and moments of every pair of outputs.")
+        _finite(moments, "moments")
+        np.linalg.cholesky(moments)
     if score != "local":
-        return Calibration(residuals, folds)
+        return Calibration(residuals, folds, moments=moments)
     correlations = _ARRAYS.read(arrays, "correlations")
     if correlations.shape != (*residuals.shape, n_outputs):
         raise ValueError("Expected a matrix of correlations for each row.")
