@@ -6,6 +6,7 @@ from scipy import sparse
 
 import polyleaf
 from polyleaf import GraphClassifier, GraphEnsembleClassifier
+from polyleaf.graphs import training
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 2))
@@ -37,6 +38,37 @@ def test_in_doubt_the_kernel_is_linear_and_c_is_the_scale():
 def test_lines_through_clean_labels_are_fitted_closely():
     model = fit(X, LINES)
     assert pytest.approx(10.0 * fit(X, LINES, kernel=model.kernel_, C="scale").C_) == model.C_
+
+
+def pairs_tried(monkeypatch, mean_errors):
+    """Fit with given numbers of wrong labels; give the pairs tried, and the one taken."""
+    pairs, prepare = [], training._prepare
+
+    def note(estimator, data, rows, labels, kernel, C, seed):
+        pairs.append((kernel, C))
+        return prepare(estimator, data, rows, labels, kernel, C, seed)
+
+    def errors(task, fold):
+        return mean_errors[pairs[-1]] + np.arange(fold.size) % 2 * 0.1
+
+    monkeypatch.setattr(training, "_prepare", note)
+    monkeypatch.setattr(training, "_held_out_errors", errors)
+    fit(X, LINES)
+    return pairs[:-1], pairs[-1]
+
+
+LINEAR, CLOSE_LINEAR = ("linear", "scale"), ("linear", "10*scale")
+RBF, CLOSE_RBF = ("rbf", "scale"), ("rbf", "10*scale")
+
+
+def test_a_kernel_is_tried_with_the_c_that_suits_the_linear_one(monkeypatch):
+    errors = {LINEAR: 3.0, CLOSE_LINEAR: 1.0, CLOSE_RBF: 1.0}
+    assert pairs_tried(monkeypatch, errors) == ([LINEAR, CLOSE_LINEAR, CLOSE_RBF], CLOSE_LINEAR)
+
+
+def test_c_is_chosen_again_for_another_kernel(monkeypatch):
+    errors = {LINEAR: 3.0, CLOSE_LINEAR: 3.0, RBF: 2.0, CLOSE_RBF: 1.0}
+    assert pairs_tried(monkeypatch, errors) == ([LINEAR, CLOSE_LINEAR, RBF, CLOSE_RBF], CLOSE_RBF)
 
 
 def test_few_rows_and_sparse_rows_keep_the_linear_kernel():

@@ -21,13 +21,14 @@ from polyleaf.data import (
 )
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import Parameter
+from polyleaf.estimator.running import in_threads
 from polyleaf.graphs.aggregation import Combination
 from polyleaf.graphs.fitted import FittedGraphs
 from polyleaf.graphs.kernels import EXPLICIT, check_sparse
 from polyleaf.graphs.labels import channel_scores, is_one_hot, probabilities
 from polyleaf.graphs.model import GraphModel
 from polyleaf.graphs.parameters import GRAPH_PARAMETERS
-from polyleaf.graphs.training import train_graphs
+from polyleaf.graphs.training import Run, train_graphs
 
 if TYPE_CHECKING:
     CSR: TypeAlias = sparse.csr_array[Any, tuple[int, int]]
@@ -102,6 +103,16 @@ class GraphEstimator(Classifier):
             hierarchy=self._given_hierarchy(),
             estimator_name=type(self).__name__,
         )
+        self._check_probabilities(data)
+        return data
+
+    def _check_given(self, X: Any, data: NumericData) -> None:
+        """Refuse data that do not fit, or whose decoding cannot be had, after they were read."""
+        self._check_memory(X, data.targets.values)
+        self._check_decoding()
+        self._check_probabilities(data)
+
+    def _check_probabilities(self, data: NumericData) -> None:
         needs_probabilities = (
             data.targets.schema.kind == "multilabel" and not self._is_auto_decoding()
         )
@@ -110,11 +121,10 @@ class GraphEstimator(Classifier):
                 f"decoding={self.decoding!r:.60} needs probabilities, and calibration_folds=None "
                 "gives none. Set calibration_folds to 3, for example, or decoding='auto'."
             )
-        return data
 
-    def _train(self, data: NumericData) -> FittedGraphs:
+    def _train(self, data: NumericData, run: Run = in_threads) -> FittedGraphs:
         seed, n_threads = int(self._rng().integers(2**63)), self._n_threads()
-        return train_graphs(self, data, self._combination(), self._kept(), seed, n_threads)
+        return train_graphs(self, data, self._combination(), self._kept(), seed, n_threads, run)
 
     def _check_memory(self, X: Any, y: Any) -> None:
         """Refuse what does not fit: labels, kernel, dual variables and weights.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.published import Variants
+from polyleaf.graphs import papers
 from polyleaf.graphs.aggregation import Combination
 from polyleaf.graphs.base import GraphEstimator
 from polyleaf.graphs.fitted import FittedGraphs
@@ -80,6 +82,7 @@ class GraphClassifier(GraphEstimator):
     """
 
     _is_ensemble = False
+    _published: ClassVar[Variants] = papers.SINGLE
 
     def __init__(
         self,
@@ -186,6 +189,7 @@ class GraphEnsembleClassifier(GraphEstimator):
     """
 
     _is_ensemble = True
+    _published: ClassVar[Variants] = papers.ENSEMBLES
 
     def __init__(
         self,

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from polyleaf.data import FeatureSchema, TargetSchema
 from polyleaf.estimator.base import schemas_from_file
 from polyleaf.files.arrays import StoredArray, StoredArrays
-from polyleaf.graphs.labels import is_one_hot, n_states_of
+from polyleaf.graphs.aggregation import Combination
+from polyleaf.graphs.kernels import ColumnScale, KernelMap
+from polyleaf.graphs.labels import LabelData, is_one_hot, n_states_of
 from polyleaf.graphs.model import GraphModel
 
 Arrays = dict[str, NDArray[Any]]
@@ -114,3 +116,46 @@ def _stored_slopes(
         if slope.size != n_channels or not np.isfinite(slope).all() or slope.min() < 0:
             raise ValueError("Expected a slope of 0 or more per channel.")
     return slopes[0], slopes[1]
+
+
+def check_kept(
+    model: GraphModel,
+    combination: Combination,
+    kernel_map: KernelMap,
+    columns: ColumnScale | None,
+    labels: LabelData,
+) -> None:
+    """Refuse a warm start that cannot keep the members of a model.
+
+    Parameters
+    ----------
+    model : GraphModel
+        Whose members are to be kept.
+    combination : Combination
+    kernel_map : KernelMap
+    columns : ColumnScale or None
+    labels : LabelData
+        Of the rows that are given now.
+    """
+    if combination.is_completed:
+        raise ValueError(
+            "warm_start is not available with completion='consistent', which needs the dual "
+            "variables of all members at once. Use completion='zero' or warm_start=False."
+        )
+    fits = np.array_equal(model.members.n_states, labels.n_states)
+    kept = model.columns
+    if columns is not None and kept is not None:
+        fits &= np.array_equal(columns.centre, kept.centre)
+        fits &= np.array_equal(columns.scale, kept.scale)
+    fits &= (columns is None) == (kept is None)
+    if not fits or not model.kernel_map.is_like(kernel_map):
+        raise ValueError(
+            "warm_start must be called with the data of the first fit and with its kernel; "
+            "got X or y of another shape, other classes, another kernel or other parameters "
+            "of it, or other rows for it. Set warm_start=False to fit from scratch."
+        )
+    if combination.n_members < model.members.n_members:
+        raise ValueError(
+            f"n_estimators must be at least the {model.members.n_members} members there are "
+            f"when warm_start is on; got {combination.n_members}."
+        )

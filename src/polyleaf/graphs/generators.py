@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polyleaf.checks.matrices import is_sparse
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 
 
@@ -291,7 +292,9 @@ class ChowLiu(GraphGenerator):
         share = self.row_share
         is_number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
         if not is_number or not 0.0 < float(share) <= 1.0:
-            raise ValueError(f"row_share of ChowLiu must be a number in (0, 1]; got {share!r}.")
+            raise ValueError(
+                f"row_share of ChowLiu must be a number in (0, 1]; got {shown(share)}."
+            )
 
     def draw(self, context: GraphContext) -> NDArray[np.int64]:
         """Find the tree; see `GraphGenerator.draw`."""
@@ -379,7 +382,7 @@ class Edges(GraphGenerator):
             if len(pair) != 2 or not all(_is_label(end) for end in pair):
                 raise ValueError(
                     "edges must be pairs of labels, each by its position or by the name of a "
-                    f"column of Y; got {self.edges!r:.80}."
+                    f"column of Y; got {shown(self.edges, 80)}."
                 )
 
     def draw(self, context: GraphContext) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 from polyleaf.graphs.reading import ConsensusEdges, check_graph_model, consensus_edges
 
@@ -63,8 +64,8 @@ def plot_consensus_graph(
     """
     plt = require("matplotlib.pyplot", "plots")
     check_graph_model(model)
-    if max_edges is not None and max_edges < 1:
-        raise ValueError(f"max_edges must be None, or 1 or more; got {max_edges}.")
+    if max_edges is not None:
+        expect_count("max_edges", max_edges)
     everything = consensus_edges(model, X, output_names=output_names)
     n_labels = len(everything.labels)
     found = everything.strongest(max_edges or 3 * n_labels)

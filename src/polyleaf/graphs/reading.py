@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.data import read_classes
 from polyleaf.graphs.base import GraphEstimator
 from polyleaf.graphs.labels import LabelData
@@ -158,7 +158,7 @@ def check_graph_model(model: Any) -> None:
         raise TypeError(
             f"Expected a GraphClassifier or a GraphEnsembleClassifier; got {type(model).__name__}."
         )
-    check_is_fitted(model)
+    expect_fitted(model)
 
 
 def label_names_of(model: Any, output_names: Sequence[str] | None) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.files.described import read_description
 from polyleaf.graphs.generators import (
@@ -68,7 +69,7 @@ def resolve(graph: Any) -> GraphGenerator:
     if not isinstance(graph, (list, tuple)):
         raise TypeError(
             f"graph must be one of {_names()}, edges (an array of shape (n_edges, 2) or a "
-            f"networkx.Graph) or a GraphGenerator; got {graph!r:.80}."
+            f"networkx.Graph) or a GraphGenerator; got {shown(graph, 80)}."
         )
     given = Edges([tuple(edge) if isinstance(edge, list) else edge for edge in graph])
     given.check_params()
@@ -86,7 +87,8 @@ def to_json(generator: GraphGenerator) -> dict[str, Any]:
     names = {cls: name for name, cls in GRAPHS.items()}
     if type(generator) not in names:
         raise TypeError(
-            f"A model file can hold the graphs {_names()}; got {generator!r:.80}. Register its "
+            f"A model file can hold the graphs {_names()}; got "
+            f"{shown(generator, 80)}. Register its "
             "class in polyleaf.graphs.GRAPHS, before saving and before loading."
         )
     generator.check_params()
@@ -140,7 +142,9 @@ def _class_named(name: str) -> type[GraphGenerator]:
     if name in GRAPHS:
         return GRAPHS[name]
     hint = did_you_mean(name, GRAPHS)
-    raise ValueError(f"graph must be one of {_names()} or a GraphGenerator; got {name!r}.{hint}")
+    raise ValueError(
+        f"graph must be one of {_names()} or a GraphGenerator; got {shown(name)}.{hint}"
+    )
 
 
 def _names() -> str:

@@ -36,6 +36,8 @@ MARGIN_LOSSES = ("edge", "node", "hamming")
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 SCALED_CONSTANT = re.compile(rf"(?:\s*({_NUMBER})\s*\*)?\s*scale\s*")
 
+#: Largest product of C and a weight, far beyond any at which a margin may still be missed.
+_LARGEST_MASS = 1e100
 #: Examples whose scores are computed in one matrix product.
 _BLOCK = 64
 #: Steps per visit, and the share of an example's gap at which a visit ends.
@@ -68,6 +70,14 @@ def constant_of(C: Any, mean_self_kernel: float) -> float:
     assert found is not None
     size = mean_self_kernel if mean_self_kernel > 0.0 else 1.0
     return float(np.clip(float(found[1] or 1.0) / size, 1e-300, 1e12))
+
+
+def mass_of(constant: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply C and the weights; where products are too large to add up, all get smaller."""
+    largest = float(weights.max(initial=0.0))
+    if largest <= _LARGEST_MASS / constant:
+        return constant * weights
+    return weights * (1.0 / largest) * _LARGEST_MASS
 
 
 @dataclass(frozen=True, eq=False)

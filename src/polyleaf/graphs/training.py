@@ -6,9 +6,9 @@ that turn its scores into probabilities, which are fitted on held-out rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from polyleaf import _core
 from polyleaf.checks.warning import warn_user
 from polyleaf.data import NumericData
 from polyleaf.estimator.running import in_threads, progress_bar
-from polyleaf.graphs.aggregation import Combination, Consensus, make_aggregation
+from polyleaf.graphs.aggregation import Combination, Consensus, make_aggregation, winners
 from polyleaf.graphs.completion import ConsensusCompletion
-from polyleaf.graphs.fitted import FittedGraphs
+from polyleaf.graphs.fitted import FittedGraphs, check_kept
 from polyleaf.graphs.generators import GraphContext, GraphGenerator, draw_edges
 from polyleaf.graphs.kernels import (
     SCALED,
@@ -46,17 +46,21 @@ from polyleaf.graphs.solver import (
     MarginProblem,
     MarginSolution,
     constant_of,
+    mass_of,
     operator_of,
     solve_margin,
 )
 
+#: Gives what pieces of work found, in the order of their numbers; see `in_threads`.
+Run: TypeAlias = Callable[[Callable[[int, _core.StopFlag], Any], range, int], Iterator[Any]]
+
 #: Members whose held-out scores calibrate an ensemble; more would only cost time.
 _CALIBRATION_MEMBERS = 10
-#: Largest product of C and a weight, far beyond any at which a margin may still be missed.
-_LARGEST_MASS = 1e100
 #: What ``C='auto'`` chooses from; how many rows choose, in folds; most rows of a matrix.
 _CONSTANTS = ("scale", "10*scale")
 _LEAST_ROWS, _CHOICE_ROWS, _CHOICE_FOLDS, _DENSE_ROWS = 100, 1000, 3, 3000
+#: Least tolerance of what only serves to choose.
+_CHOICE_TOL = 0.05
 #: About so many training rows tell how often a labelling is proven to be the best.
 _CERTIFIED_ROWS = 500
 
@@ -68,6 +72,7 @@ def train_graphs(
     kept: FittedGraphs | None,
     seed: int,
     n_threads: int,
+    run: Run = in_threads,
 ) -> FittedGraphs:
     """Train members on graphs of their own, and combine them.
 
@@ -82,20 +87,23 @@ def train_graphs(
     seed : int
         Of all chance.
     n_threads : int
+    run : callable
+        Trains members, and scores folds, side by side: in threads, or on several workers.
     """
     labels = LabelData.of(data.targets)
     kernel, C = _choose(estimator, data, labels, kept, seed)
-    columns, kernel_map, design, constant, task = _prepare(
-        estimator, data, data.rows, labels, kernel, C, seed
-    )
+    prepared = _prepare(estimator, data, data.rows, labels, kernel, C, seed)
+    columns, kernel_map, design, constant, task = prepared
     members, completed = None, None
     if kept is not None:
-        _check_kept(kept.model, combination, kernel_map, columns, labels)
+        check_kept(kept.model, combination, kernel_map, columns, labels)
         members = kept.model.members
     first = 0 if members is None else members.n_members
     drawn = [task.draw_graph(t) for t in range(first, combination.n_members)]
     if drawn:
-        more, completed = _train_members(estimator, task, drawn, first, combination, n_threads)
+        more, completed = _train_members(
+            estimator, task, drawn, first, combination, n_threads, run
+        )
         members = more if members is None else members.extended(more)
     assert members is not None
     model = GraphModel(members, kernel_map, combination.aggregation, completed, columns)
@@ -106,7 +114,7 @@ def train_graphs(
     slopes = None
     if estimator.calibration_folds is not None:
         n_folds = int(estimator.calibration_folds)
-        slopes = calibrate(task, members.graphs, combination, n_folds, n_threads)
+        slopes = calibrate(task, members.graphs, combination, n_folds, n_threads, run)
     certified = _certified_share(model, design, n_threads)
     return FittedGraphs(
         data.schema, data.targets.schema, model, slopes, terms, certified, constant
@@ -144,38 +152,6 @@ def _certified_share(model: GraphModel, design: Any, n_threads: int) -> float:
     return float(model.outcome_of(design[::step], n_threads).certified.mean())
 
 
-def _check_kept(
-    model: GraphModel,
-    combination: Combination,
-    kernel_map: KernelMap,
-    columns: ColumnScale | None,
-    labels: LabelData,
-) -> None:
-    """Refuse a warm start that cannot keep the members of a model."""
-    if combination.is_completed:
-        raise ValueError(
-            "warm_start is not available with completion='consistent', which needs the dual "
-            "variables of all members at once. Use completion='zero' or warm_start=False."
-        )
-    fits = np.array_equal(model.members.n_states, labels.n_states)
-    kept = model.columns
-    if columns is not None and kept is not None:
-        fits &= np.array_equal(columns.centre, kept.centre)
-        fits &= np.array_equal(columns.scale, kept.scale)
-    fits &= (columns is None) == (kept is None)
-    if not fits or not model.kernel_map.is_like(kernel_map):
-        raise ValueError(
-            "warm_start must be called with the data of the first fit and with its kernel; "
-            "got X or y of another shape, other classes, another kernel or other parameters "
-            "of it, or other rows for it. Set warm_start=False to fit from scratch."
-        )
-    if combination.n_members < model.members.n_members:
-        raise ValueError(
-            f"n_estimators must be at least the {model.members.n_members} members there are "
-            f"when warm_start is on; got {combination.n_members}."
-        )
-
-
 # Kernel and C -----------------------------------------------------------------------------------
 
 
@@ -188,7 +164,8 @@ def _choose(
 ) -> tuple[Any, Any]:
     """Give the kernel and C; those that are ``'auto'`` by the wrong labels of held-out rows.
 
-    The first candidate stays unless another one is clearly better, by a standard error.
+    C is chosen for the linear kernel, then the kernel for that C, then C for another kernel. What
+    there is stays unless another one is clearly better, by a standard error.
     """
     kernel, C = estimator.kernel, estimator.C
     is_auto = isinstance(kernel, str) and kernel == "auto", isinstance(C, str) and C == "auto"
@@ -198,36 +175,36 @@ def _choose(
         return kept.model.kernel_map.kernel, kept.constant
     n_rows = data.rows.shape[0]
     can_be_dense = isinstance(data.rows, np.ndarray) and n_rows <= _DENSE_ROWS
-    kernels = (("linear", "rbf") if can_be_dense else ("linear",)) if is_auto[0] else (kernel,)
-    candidates = [(k, c) for c in (_CONSTANTS if is_auto[1] else (C,)) for k in kernels]
-    if len(candidates) == 1 or n_rows < _LEAST_ROWS:
-        return candidates[0]
+    kernels = ("linear", "rbf")[: 1 + can_be_dense] if is_auto[0] else (kernel,)
+    constants = _CONSTANTS if is_auto[1] else (C,)
+    best = kernels[0], constants[0]
+    if len(kernels) * len(constants) == 1 or n_rows < _LEAST_ROWS:
+        return best
     rng = np.random.default_rng([seed, 2**33])
     some = np.sort(rng.permutation(n_rows)[:_CHOICE_ROWS])
     few = labels.take(some)
     fold = rng.permutation(some.size) % _CHOICE_FOLDS  # the same for Y and 1 - Y
-    wrong = []
-    for candidate in candidates:
-        task = _prepare(estimator, data, data.rows[some], few, *candidate, seed)[-1]
-        wrong.append(_held_out_errors(task, fold))
-    best = 0
-    for k, errors in enumerate(wrong):
-        gain = wrong[best] - errors
-        if gain.mean() > gain.std() / np.sqrt(gain.size):
-            best = k
-    return candidates[best]
+    wrong: dict[Any, NDArray[np.float64]] = {}
+    for is_of_c in (True, False, True):
+        pairs = [(best[0], c) for c in constants] if is_of_c else [(k, best[1]) for k in kernels]
+        for pair in [pair for pair in pairs if pair not in wrong]:
+            task = _prepare(estimator, data, data.rows[some], few, *pair, seed)[-1]
+            wrong[pair] = _held_out_errors(task, fold)
+            gain = wrong[best] - wrong[pair]
+            if gain.mean() > gain.std() / np.sqrt(gain.size):
+                best = pair
+    return best
 
 
 def _held_out_errors(task: GraphTask, fold: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count the wrong labels of each row by one graph that was trained on the other folds."""
-    graph = (task.draw_graph(0),)
-    wrong, stop = np.zeros(fold.size), _core.StopFlag()
+    tol = max(task.problem.tol, _CHOICE_TOL)
+    task = replace(task, problem=replace(task.problem, tol=tol))
+    graph, wrong, stop = (task.draw_graph(0),), np.zeros(fold.size), _core.StopFlag()
     with threadpool_limits(1, "blas"):
         for f in range(_CHOICE_FOLDS):
             rows, scores = _held_out(task, graph, Combination(), np.flatnonzero(fold == f), stop)
-            by_label = np.split(scores, np.cumsum(task.data.n_states - 1)[:-1], axis=1)
-            found = [np.argmax(np.pad(each, ((0, 0), (1, 0))), axis=1) for each in by_label]
-            errors = np.column_stack(found) != task.data.labels[rows]
+            errors = winners(scores, task.data.n_states) != task.data.labels[rows]
             if task.data.label_cost is not None:
                 errors = errors * task.data.label_cost[rows]
             wrong[rows] = errors.sum(axis=1) * task.data.example_weight[rows]
@@ -305,7 +282,7 @@ def _task_of(
 ) -> GraphTask:
     problem = MarginProblem(
         labels.labels,
-        _mass(constant, labels.example_weight),
+        mass_of(constant, labels.example_weight),
         labels.label_cost,
         estimator.margin_loss,
         float(estimator.tol),
@@ -316,14 +293,6 @@ def _task_of(
     return GraphTask(operator, labels, problem, resolve(estimator.graph), names, one_hot, seed)
 
 
-def _mass(constant: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply C and the weights; where products are too large to add up, all get smaller."""
-    largest = float(weights.max(initial=0.0))
-    if largest <= _LARGEST_MASS / constant:
-        return constant * weights
-    return weights * (1.0 / largest) * _LARGEST_MASS
-
-
 def _train_members(
     estimator: Any,
     task: GraphTask,
@@ -331,6 +300,7 @@ def _train_members(
     first: int,
     combination: Combination,
     n_threads: int,
+    run: Run,
 ) -> tuple[GraphMembers, NDArray[np.float64] | None]:
     """Train members; give them, and completed parameters if the combination asks for them."""
     completion = None
@@ -340,7 +310,7 @@ def _train_members(
         completion = ConsensusCompletion(consensus, task.problem, task.data.one_hot())
     kept: list[tuple[NDArray[np.float64], float, float, int]] = []
     n_unfinished = 0
-    for solution in _solutions(task, graphs, first, n_threads, int(estimator.verbose)):
+    for solution in _solutions(task, graphs, first, n_threads, int(estimator.verbose), run):
         graph = graphs[len(kept)]
         parameters = task.operator.parameters(solution.coefficients)
         if not np.isfinite(parameters).all():
@@ -391,7 +361,12 @@ def _check_observed(task: GraphTask) -> None:
 
 
 def _solutions(
-    task: GraphTask, graphs: Sequence[LabelGraph], first: int, n_threads: int, verbose: int
+    task: GraphTask,
+    graphs: Sequence[LabelGraph],
+    first: int,
+    n_threads: int,
+    verbose: int,
+    run: Run,
 ) -> Iterator[MarginSolution]:
     """Train members side by side, and give them in order.
 
@@ -403,10 +378,11 @@ def _solutions(
     first : int
         The number of the first member, which its chance depends on.
     n_threads, verbose : int
+    run : callable
     """
     # One thread of BLAS each: sums then do not depend on the number of threads.
     with threadpool_limits(1, "blas"):
-        solutions = in_threads(
+        solutions = run(
             lambda t, stop: task.solve(graphs[t], first + t, stop),
             range(len(graphs)),
             n_threads,
@@ -426,6 +402,7 @@ def calibrate(
     combination: Combination,
     n_folds: int,
     n_threads: int,
+    run: Run = in_threads,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit the slopes of sigmoids to the scores of rows that the scoring model has not seen.
 
@@ -446,7 +423,7 @@ def calibrate(
     relative = np.empty((n_rows, int((data.n_states - 1).sum())))
     chosen = tuple(graphs[:_CALIBRATION_MEMBERS])
     with threadpool_limits(1, "blas"):
-        outcomes = in_threads(
+        outcomes = run(
             lambda f, stop: _held_out(task, chosen, combination, np.flatnonzero(fold == f), stop),
             range(n_folds),
             n_threads,
