@@ -350,3 +350,17 @@ def test_a_metric_of_another_task_is_refused_with_those_of_this_one():
         classifier(eval_metric="rmse").fit(X, LABELS, eval_set=(X, LABELS))
     names = [name for name, metric in METRICS.items() if metric.task == "multilabel"]
     assert all(repr(name) in str(refused.value) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "named", "other"),
+    [
+        (polyleaf.BoostingRegressor, "rsme", "'rmse'", "hamming_loss"),
+        (polyleaf.BoostingClassifier, "exmple_f1", "'example_f1'", "arrmse"),
+    ],
+)
+def test_a_misspelt_metric_is_answered_with_those_of_the_task(model, given, named, other):
+    X = np.arange(8.0).reshape(-1, 2)
+    with pytest.raises(ValueError, match=f"Did you mean {named}") as told:
+        model(eval_metric=given).fit(X, (X > 3).astype(int))
+    assert other not in str(told.value)

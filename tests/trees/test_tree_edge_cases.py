@@ -66,6 +66,16 @@ def test_a_single_class_is_predicted_always(X):
     assert tree.predict_proba(X[:2]).tolist() == [[1.0], [1.0]]
 
 
+@pytest.mark.parametrize("max_bins", [None, 255])
+def test_a_column_without_any_value_is_left_out(max_bins):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    y = X[:, 0] > 0
+    expected = TreeRegressor(max_bins=max_bins, random_state=0).fit(X[:, [0, 2]], y)
+    X[:, 1] = np.nan
+    tree = TreeRegressor(max_bins=max_bins, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(tree.predict(X), expected.predict(X[:, [0, 2]]))
+
+
 def test_an_output_that_is_never_observed_predicts_nan_and_changes_nothing(X):
     Y = np.column_stack([X[:, 0] ** 2, X[:, 1]])
     wider = np.column_stack([Y, np.full(40, np.nan)])[:, [0, 2, 1]]

@@ -130,5 +130,5 @@ def test_without_matplotlib_the_error_says_what_to_install(soil_tree, monkeypatc
 
 
 def test_a_negative_depth_is_refused(soil_tree):
-    with pytest.raises(ValueError, match="max_depth must be None or 0 or more; got -2"):
+    with pytest.raises(ValueError, match="max_depth must be an integer, 0 or more; got -2"):
         plot_tree(soil_tree, max_depth=-2)

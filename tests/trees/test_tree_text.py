@@ -86,7 +86,7 @@ def test_sparse_labels_are_readable():
 
 @pytest.mark.parametrize("parameter", ["max_depth", "decimals", "max_outputs"])
 def test_negative_limits_are_refused(soil_tree, parameter):
-    with pytest.raises(ValueError, match=rf"{parameter} must be 0 or more; got -1"):
+    with pytest.raises(ValueError, match=rf"{parameter} must be an integer, 0 or more; got -1"):
         tree_text(soil_tree, **{parameter: -1})
 
 

@@ -145,7 +145,7 @@ class Boosting(TreeModel):
         if view.max_depth is not None:
             tree = replace(tree, max_depth=view.max_depth)
         settings = replace(settings, tree=tree)
-        moments = channel_moments(data.targets, shard)
+        moments = channel_moments(data.targets, shard, self._n_threads())
         units = Units.of(data, moments, loss, settings.n_values, tree.normalize_outputs, shard)
         if old is not None:  # its trees speak in its units
             units = replace(units, shift=old.reader.shift, scale=old.reader.scale)
@@ -173,6 +173,7 @@ class Boosting(TreeModel):
             trees_per_stage=booster.n_trees_per_stage,
             entropy=entropy,
             moves=None if is_told else sampled_moves(model, data, booster.n_threads, shard),
+            max_depth=tree.max_depth,
         )
 
     def _resolved_loss(self, data: TrainingData, old: FittedBoosting | None) -> Loss:
@@ -267,6 +268,11 @@ class Boosting(TreeModel):
     ) -> Booster:
         n_threads = self._n_threads()
         if is_factored(self, settings, data.targets):
+            if shard is not None and shard.reduce is not None:
+                raise ValueError(
+                    "Raw predictions of so many sparse outputs do not fit a worker, and on a "
+                    "cluster they have no factored form. Use more workers, or fit on one machine."
+                )
             if self._stops_early or self.eval_metric is not None:
                 raise ValueError(
                     "So many sparse outputs are boosted without raw predictions, and thus "

@@ -15,6 +15,7 @@ from polyleaf.boosting.booster import BoostingSettings
 from polyleaf.boosting.model import BoostedTrees
 from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.checks import memory
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.warning import warn_user
 from polyleaf.data import FeatureSchema, Targets, TrainingData
 from polyleaf.losses import Loss
@@ -39,7 +40,8 @@ def as_callbacks(callbacks: Callback | Sequence[Callback] | None) -> Sequence[Ca
     for callback in several:
         if not callable(callback):
             raise TypeError(
-                f"callbacks must be a function of the progress, or several; got {callback!r:.80}."
+                f"callbacks must be a function of the progress, or several; got "
+                f"{shown(callback, 80)}."
             )
     return several
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.boosting import papers
 from polyleaf.boosting.base import Boosting
+from polyleaf.boosting.parameters import boosting_parameters
 from polyleaf.data import decode_classes, largest_entries, respecting, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
-from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.parameters import Parameter, documented
+from polyleaf.estimator.published import Variants
 from polyleaf.estimator.regressor import Regressor
 
 if TYPE_CHECKING:
@@ -71,6 +74,9 @@ class BoostingRegressor(Boosting, Regressor):
     >>> bool(model.score(X[300:], Y[300:]) > 0.5)
     True
     """
+
+    _declared: ClassVar[dict[str, Parameter]] = boosting_parameters("regression")
+    _published: ClassVar[Variants] = papers.REGRESSORS
 
     def __init__(
         self,
@@ -198,6 +204,9 @@ class BoostingClassifier(Boosting, Classifier):
     array([[1, 1],
            [0, 0]])
     """
+
+    _declared: ClassVar[dict[str, Parameter]] = boosting_parameters("multilabel")
+    _published: ClassVar[Variants] = papers.CLASSIFIERS
 
     def __init__(
         self,

@@ -45,7 +45,8 @@ class RawReader:
 
     def numbers(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
         """Give numbers in the units of Y, of shape (n, d); with quantiles (n, d, n_quantiles)."""
-        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale + self.shift
+        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale
+        values += self.shift
         if self.loss.value_shape:
             values = values.reshape(len(values), self.schema.n_outputs, -1)
         return values[:, 0] if self.schema.is_1d else values
@@ -68,7 +69,8 @@ class RawReader:
             return self.numbers(raw).reshape(len(raw), -1)
         if self.schema.kind != "mixed":
             return self.probabilities(raw)
-        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale + self.shift
+        values = self.loss.predictions(raw, self.schema.channel_offsets) * self.scale
+        values += self.shift
         assert self.schema.frame is not None
         offsets = self.schema.channel_offsets
         for j, column in enumerate(self.schema.frame.columns):
@@ -136,6 +138,8 @@ class FittedBoosting:
         The seed; a warm start goes on with it.
     moves : ndarray of shape (n_channels, n_rows), float32, or None
         What is added to every channel on some training rows, if no tree serves two outputs.
+    max_depth : int or None
+        Largest depth of a leaf that was allowed; None: no limit, or a model from a file.
     """
 
     features: FeatureSchema
@@ -148,6 +152,7 @@ class FittedBoosting:
     trees_per_stage: int
     entropy: list[int]
     moves: NDArray[np.float32] | None
+    max_depth: int | None = None
 
     @property
     def n_rounds(self) -> int:

@@ -14,6 +14,7 @@ from polyleaf.boosting.base import Boosting
 from polyleaf.boosting.checks import Callback
 from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.parameters import BOOSTING_PARAMETERS
+from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data import TargetSchema, names_of
 from polyleaf.estimator.mixed import Mixed, as_frame, targets_as_frame
@@ -59,7 +60,7 @@ def _loss_from_json(stored: Any) -> Any:
             not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str)
             for pair in pairs
         ):
-            raise ValueError(f"Expected a loss per output; got {pairs!r:.80}.")
+            raise ValueError(f"Expected a loss per output; got {shown(pairs, 80)}.")
         return {
             name: part if isinstance(part, str) else losses.from_json(part) for name, part in pairs
         }

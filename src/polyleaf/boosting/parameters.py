@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polyleaf.estimator.parameters import (
     Added,
     Parameter,
@@ -13,6 +15,12 @@ from polyleaf.estimator.parameters import (
 )
 from polyleaf.metrics import METRICS
 from polyleaf.trees.parameters import TREE_PARAMETERS
+
+
+def _expected_metric(names: list[str]) -> str:
+    known = ", ".join(map(repr, names))
+    return f"None, a callable, a Metric, a name of a scikit-learn scorer or one of {known}"
+
 
 BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
     "max_depth": Parameter(
@@ -95,10 +103,10 @@ BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
         "Whether to stop when ``n_iter_no_change`` rounds have brought nothing better on the\n"
         "validation rows: those of ``eval_set``, or a share of the training rows. Trees after\n"
         "the best round are dropped. ``'auto'``: no, but where ``projection='auto'`` chooses the\n"
-        "view of numbers by trial fits, and the loss of their validation rows rose again, there\n"
-        "are no more than twice as many rounds as were best (in proportion more for more rows\n"
-        "than took part; not with ``warm_start``). Weights of rows, entries and classes count\n"
-        "in the validation loss as they do in the training loss.",
+        "view of several outputs by trials, and the loss of their validation rows rose, there\n"
+        "are no more than twice as many rounds as were best (in proportion more for more\n"
+        "rows than took part; not with ``warm_start``). Weights of rows, entries and classes\n"
+        "count in the validation loss as they do in the training loss.",
         lambda v: is_bool(v) or (isinstance(v, str) and v == "auto"),
         "True, False or 'auto'",
     ),
@@ -111,8 +119,20 @@ BOOSTING_PARAMETERS: dict[str, Parameter] = TREE_PARAMETERS | {
         "is better, and which sees predicted values or labels. All but the callable see weights\n"
         "of rows.",
         is_eval_metric,
-        "None, a callable, a Metric, a name of a scikit-learn scorer or one of "
-        + ", ".join(map(repr, METRICS)),
+        _expected_metric(list(METRICS)),
         names=tuple(METRICS),
     ),
 }
+
+
+def boosting_parameters(task: str) -> dict[str, Parameter]:
+    """Give the parameters of a regressor or of a classifier, whose metrics differ.
+
+    Parameters
+    ----------
+    task : {"regression", "multilabel"}
+    """
+    names = [name for name, metric in METRICS.items() if metric.task == task]
+    metric = BOOSTING_PARAMETERS["eval_metric"]
+    own = replace(metric, expected=_expected_metric(names), names=tuple(names))
+    return BOOSTING_PARAMETERS | {"eval_metric": own}

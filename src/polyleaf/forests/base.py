@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import projections
+from polyleaf.checks.numbers import shown
 from polyleaf.data import TargetSchema, TrainingData
 from polyleaf.estimator.parameters import Parameter
 from polyleaf.forests.described_tree import described_tree
@@ -192,7 +193,7 @@ class ForestEstimator(TreeModel):
             return int(output) % len(names)
         raise ValueError(
             f"output must be one of the {len(names)} outputs, by position or by name; got "
-            f"{output!r}."
+            f"{shown(output)}."
         )
 
     def sample_predictions(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
@@ -217,7 +218,7 @@ class ForestEstimator(TreeModel):
             In the form in which `predict` gives the outputs; a list if Y was sparse.
         """
         if not isinstance(n_draws, numbers.Integral) or n_draws < 1:
-            raise ValueError(f"n_draws must be an integer >= 1; got {n_draws!r}.")
+            raise ValueError(f"n_draws must be an integer >= 1; got {shown(n_draws)}.")
         weights = self.predict_weights(X)
         rng = self._rng(random_state)
         # One uniform number per draw, searched in the running total of its row's weights.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from scipy import sparse
 from polyleaf.data import Targets, decode_classes, split_probabilities
 from polyleaf.estimator.classifier import Classifier, decode_channels
 from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.published import Variants
+from polyleaf.forests import papers
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
 from polyleaf.trees.estimators import TreeClassifier
@@ -190,6 +192,8 @@ class RandomForestClassifier(ForestClassifier):
     6
     """
 
+    _published: ClassVar[Variants] = papers.RANDOM_FOREST_CLASSIFIERS
+
     def __init__(
         self,
         *,
@@ -265,6 +269,8 @@ class ExtraTreesClassifier(ForestClassifier):
     >>> forest.predict(X[:2]).shape == Y[:2].shape
     True
     """
+
+    _published: ClassVar[Variants] = papers.EXTRA_CLASSIFIERS
 
     def __init__(
         self,
@@ -345,6 +351,8 @@ class BaggedTreesClassifier(ForestClassifier):
     >>> forest.predict([[0.0], [7.0]])
     array(['low', 'high'], dtype='<U4')
     """
+
+    _published: ClassVar[Variants] = papers.BAGGED_CLASSIFIERS
 
     def __init__(
         self,

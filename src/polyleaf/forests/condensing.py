@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf import _core
 from polyleaf.trees.leaves import DenseLeaves
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ class CondensedLeaves:
     leaf_rows: NDArray[np.int32]
     shares: NDArray[np.float64]
     values: NDArray[np.float64]
+
+    @cached_property
+    def core_leaves(self) -> _core.LeafAverages:
+        """The same as the core reads it, every index checked."""
+        return _core.LeafAverages(self.leaf_offsets, self.leaf_rows, self.shares, self.values)
 
     @classmethod
     def of_means(cls, trees: Iterable[Trees]) -> CondensedLeaves:

@@ -27,7 +27,13 @@ from polyleaf.trees.compact import pack_structure, unpack_structure
 from polyleaf.trees.filling import fill_leaves
 from polyleaf.trees.leaves import RowLeaves
 from polyleaf.trees.model import Trees
-from polyleaf.trees.structure import JoinedArray, JoinedStructure, TreeStructure, apply_trees
+from polyleaf.trees.structure import (
+    JoinedArray,
+    JoinedStructure,
+    TreeStructure,
+    apply_trees,
+    average_leaf_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -184,13 +190,16 @@ class Forest:
         ndarray of shape (n_rows, n_channels), float64, or csr_array if the outputs are sparse
             NaN for a channel that was never observed.
         """
-        parts = [
-            self.predict_leaves(self.leaves_of(X[rows], n_threads), n_threads=n_threads)
-            for rows in self.row_blocks(int(X.shape[0]))
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return sparse.vstack(parts, format="csr") if self.outputs.is_sparse else np.vstack(parts)
+        if self.outputs.is_sparse:
+            parts = [
+                self.predict_leaves(self.leaves_of(X[rows], n_threads), n_threads=n_threads)
+                for rows in self.row_blocks(int(X.shape[0]))
+            ]
+            return sparse.vstack(parts, format="csr")
+        predicted = np.zeros((X.shape[0], self.outputs.n_channels))
+        leaves, weights = self._condensed.core_leaves, self.tree_weights
+        average_leaf_rows(self.structure, X, leaves, weights, predicted, n_threads)
+        return self._without_unobserved(predicted)
 
     def row_blocks(self, n_rows: int) -> Iterator[slice]:
         """Cut rows to predict into blocks whose predictions and leaves fit in the cache or so."""
@@ -233,6 +242,9 @@ class Forest:
             averages=predicted,
             n_threads=n_threads,
         )
+        return self._without_unobserved(predicted)
+
+    def _without_unobserved(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.outputs.observed is not None or self.outputs.weights is not None:
             predicted[:, self._never_observed] = np.nan
         return predicted
@@ -292,7 +304,15 @@ class Forest:
 
         counts = np.add.reduceat(self.drawn_counts.astype(np.float64), self.leaf_offsets[:-1])
         base = np.where(self._never_observed, np.nan, 0.0)
-        return AdditiveTrees(self.structure, base, counts, tree_values)
+        averaged = None if self.outputs.is_sparse else self._averaged_leaves
+        return AdditiveTrees(self.structure, base, counts, tree_values, averaged_leaves=averaged)
+
+    def _averaged_leaves(self) -> tuple[_core.LeafAverages, NDArray[np.float64]]:
+        weights = self.tree_weights
+        if weights is None:
+            shape = (self.n_trees, self.outputs.n_channels)
+            weights = np.full(shape, 1 / self.n_trees)
+        return self._condensed.core_leaves, weights
 
     # Members -----------------------------------------------------------------------------------
 

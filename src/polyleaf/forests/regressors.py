@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import shown
 from polyleaf.data import Targets
 from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.published import Variants
 from polyleaf.estimator.regressor import Regressor
+from polyleaf.forests import papers
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.out_of_bag import OutOfBag, out_of_bag_score
 from polyleaf.forests.quantiles import forest_quantiles
@@ -78,7 +81,7 @@ class ForestRegressor(ForestEstimator, Regressor):
         """
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
-            raise ValueError(f"quantiles must be numbers from 0 to 1; got {quantiles!r}.")
+            raise ValueError(f"quantiles must be numbers from 0 to 1; got {shown(quantiles)}.")
         found = forest_quantiles(self._forest, self._leaves_of(X), wanted, self._n_threads())
         if isinstance(found, list):
             return found[0] if np.ndim(quantiles) == 0 else found
@@ -158,6 +161,8 @@ class RandomForestRegressor(ForestRegressor):
     (2, 10)
     """
 
+    _published: ClassVar[Variants] = papers.RANDOM_FOREST_REGRESSORS
+
     def __init__(
         self,
         *,
@@ -231,6 +236,8 @@ class ExtraTreesRegressor(ForestRegressor):
     >>> forest.predict_quantiles(X[:2], [0.1, 0.9]).shape
     (2, 10, 2)
     """
+
+    _published: ClassVar[Variants] = papers.EXTRA_REGRESSORS
 
     def __init__(
         self,
@@ -309,6 +316,8 @@ class BaggedTreesRegressor(ForestRegressor):
     >>> bool(abs(weights @ Y[:, 3] - forest.predict(X[:2])[:, 3]).max() < 1e-9)
     True
     """
+
+    _published: ClassVar[Variants] = papers.BAGGED_REGRESSORS
 
     def __init__(
         self,

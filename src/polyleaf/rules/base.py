@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.numbers import shown
 from polyleaf.estimator.base import Estimator
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.rules.fitted import FittedRules
@@ -203,7 +204,7 @@ class RuleEstimator(Estimator):
         if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
             raise ValueError(
                 f"rules must be a list of positions or a mask of length {n_rules}; got "
-                f"{rules!r:.80}."
+                f"{shown(rules, 80)}."
             )
         if given.size and (given.min() < 0 or given.max() >= n_rules):
             raise ValueError(

@@ -22,12 +22,20 @@ from polyleaf.data import (
     whole_rows,
 )
 from polyleaf.estimator.classifier import Classifier, decode_labels
-from polyleaf.estimator.parameters import InvalidParameterError, Parameter, documented, is_int
+from polyleaf.estimator.parameters import (
+    InvalidParameterError,
+    Parameter,
+    documented,
+    is_int,
+    parameter_names,
+)
+from polyleaf.estimator.published import Variants, settings_of
 from polyleaf.losses import LossTargets, MarginLoss, resolve_margin_loss
+from polyleaf.rules import papers
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.fitted import FittedRules
 from polyleaf.rules.label_sets import KnownLabelSets, SetProbabilities, normalised
-from polyleaf.rules.parameters import PAPER_SETTINGS, rule_declarations
+from polyleaf.rules.parameters import rule_declarations
 from polyleaf.rules.set_probabilities import choose_set_probabilities
 from polyleaf.rules.statistics import dense_labels, training_label_sets
 from polyleaf.rules.training import check_memory_of_rules, train_rules
@@ -107,6 +115,8 @@ class RuleClassifier(RuleEstimator, Classifier):
         "``'squared_hinge'`` and ``'squared_error'`` likewise, each in both forms.",
     )
 
+    _published: ClassVar[Variants] = papers.CLASSIFIERS
+
     def __init__(
         self,
         *,
@@ -141,9 +151,14 @@ class RuleClassifier(RuleEstimator, Classifier):
 
     @classmethod
     def paper(
-        cls, loss: str = "examplewise_logistic", head: str = "complete", **changed: Any
+        cls,
+        variant: str | None = None,
+        *,
+        loss: Any = None,
+        head: str | None = None,
+        **changed: Any,
     ) -> RuleClassifier:
-        """Make a learner set up as in section 5 of the paper.
+        """Make a learner set up as in section 5 of Rapp et al. (2020).
 
         Every threshold between two values, bootstrap samples, floor(log2(p - 1) + 1) features
         per refinement, no limit but the objective, exact systems in 64 bits, label sets chosen by
@@ -153,8 +168,12 @@ class RuleClassifier(RuleEstimator, Classifier):
 
         Parameters
         ----------
-        loss : {'examplewise_logistic', 'logistic'}
-        head : {'complete', 'single'}
+        variant : {'ew-multi', 'ew-single', 'lw-multi', 'lw-single'}, optional
+            The loss of whole rows (ew) or of single labels (lw), with complete heads or heads of
+            one label; the first one by default.
+        loss : {'examplewise_logistic', 'logistic'}, optional
+        head : {'complete', 'single'}, optional
+            Instead of those of the variant.
         **changed : object
             Other parameters.
 
@@ -165,10 +184,15 @@ class RuleClassifier(RuleEstimator, Classifier):
         Examples
         --------
         >>> from polyleaf import RuleClassifier
-        >>> RuleClassifier.paper(head="single", l2_regularization=4.0).max_bins is None
+        >>> RuleClassifier.paper("ew-single", l2_regularization=4.0).max_bins is None
         True
+        >>> RuleClassifier.paper(loss="logistic").head
+        'complete'
         """
-        return cls(loss=loss, head=head, **{**PAPER_SETTINGS, **changed})
+        known = parameter_names(RuleClassifier)
+        given = {"loss": loss, "head": head}
+        changed |= {name: value for name, value in given.items() if value is not None}
+        return cls(**settings_of("RuleClassifier", papers.CLASSIFIERS, known, variant, changed))
 
     # Fitting -----------------------------------------------------------------------------------
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from polyleaf.estimator.parameters import (
     Added,
     Parameter,
@@ -20,8 +18,8 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "n_rules": Parameter(
         "int",
         "Number of rules, the default rule included.",
-        lambda v: is_int(v, 1),
-        "an integer >= 1",
+        lambda v: is_int(v, 1, 2**31 - 1),
+        "an integer >= 1, below 2**31",
     ),
     "huber_delta": Parameter(
         "float",
@@ -120,25 +118,6 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "n_iter_no_change": SHARED_PARAMETERS["n_iter_no_change"].meaning(
         "Rules without a smaller loss after which early stopping stops."
     ),
-}
-
-#: Section 5 of the paper, whatever the defaults are; it tunes the first three.
-PAPER_SETTINGS: dict[str, Any] = {
-    "n_rules": 1000,
-    "learning_rate": 0.3,
-    "l2_regularization": 1.0,
-    "l1_regularization": 0.0,
-    "step": "newton",
-    "label_bins": None,
-    "max_conditions": None,
-    "min_coverage": 1,
-    "max_features": "log2+1",
-    "max_bins": None,
-    "bootstrap": True,
-    "class_weight": None,
-    "early_stopping": False,
-    "decoding": "auto",
-    "set_probabilities": "chain_rule",
 }
 
 

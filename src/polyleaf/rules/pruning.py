@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.numbers import shown
 from polyleaf.estimator.parameters import is_int, is_real
 from polyleaf.losses import Loss, LossTargets
 
@@ -18,9 +19,9 @@ _RULES_AT_A_TIME = 8
 def check_pruning(n_rules: Any, tolerance: Any) -> None:
     """Raise a ValueError unless both are what `prune` takes."""
     if n_rules is not None and not is_int(n_rules, 1):
-        raise ValueError(f"n_rules must be None or an integer >= 1; got {n_rules!r:.80}.")
+        raise ValueError(f"n_rules must be None or an integer >= 1; got {shown(n_rules, 80)}.")
     if not is_real(tolerance, 0.0):
-        raise ValueError(f"tolerance must be a finite number >= 0; got {tolerance!r:.80}.")
+        raise ValueError(f"tolerance must be a finite number >= 0; got {shown(tolerance, 80)}.")
 
 
 def greedy_subset(

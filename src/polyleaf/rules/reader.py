@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
 from polyleaf.checks.optional import require
 from polyleaf.data import level_text, time_text
 from polyleaf.rules.model import OPERATORS, RuleSet
@@ -34,7 +34,7 @@ class RuleReader:
     """
 
     def __init__(self, model: Any, digits: int = 4) -> None:
-        check_is_fitted(model)
+        expect_fitted(model)
         self.rules: RuleSet = model._rules
         self._categories = model._features.categories
         self._times = model._features.times

@@ -6,10 +6,14 @@ import json
 import math
 from typing import Any
 
+from polyleaf.checks.numbers import shown
 from polyleaf.estimator.parameters import is_int
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.rules.model import MOST_DIGITS
 from polyleaf.rules.reader import RuleReader
+
+#: By which JSON may be indented.
+_MOST_SPACES = 100
 
 
 def check_rules(model: Any, digits: int = 4) -> RuleReader:
@@ -26,7 +30,7 @@ def check_count(value: Any, name: str, low: int, high: int | None = None) -> Non
     """Raise a ValueError unless the value is an integer within limits."""
     if not is_int(value, low, high):
         expected = f">= {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be an integer {expected}; got {value!r:.80}.")
+        raise ValueError(f"{name} must be an integer {expected}; got {shown(value, 80)}.")
 
 
 def rules_text(
@@ -118,6 +122,8 @@ def rules_json(model: Any, *, indent: int | None = None) -> str:
     >>> json.loads(rules_json(model))[1]["body"]
     [{'feature': 'x0', 'operator': '>', 'value': 3.5}]
     """
+    if indent is not None:
+        check_count(indent, "indent", 0, _MOST_SPACES)
     reader = check_rules(model)
     support = reader.support().tolist()
     rules = [

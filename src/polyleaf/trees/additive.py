@@ -83,6 +83,9 @@ class AdditiveTrees:
         ``tree_values(first, last, choice)`` is an array of shape (n_leaves, n_columns).
     tree_channels : ndarray of shape (n_trees,), int32, or None
         The only channel that each tree adds to; None: to all of them.
+    averaged_leaves : callable, optional
+        Of forests whose leaves hold dense training rows: gives these rows, and what each tree
+        counts for each channel, of shape (n_trees, n_channels).
     """
 
     structure: TreeStructure
@@ -90,6 +93,7 @@ class AdditiveTrees:
     leaf_rows: NDArray[np.float64] | None
     tree_values: Callable[[int, int, ChannelChoice], NDArray[Any]]
     tree_channels: NDArray[np.int32] | None = None
+    averaged_leaves: Callable[[], tuple[_core.LeafAverages, NDArray[np.float64]]] | None = None
 
     @property
     def n_channels(self) -> int:
@@ -202,19 +206,4 @@ class AdditiveTrees:
             category_offset=structure.category_offset,
             category_words=structure.category_words,
             node_rows=self.node_rows(),
-        )
-
-    @cached_property
-    def dependence_trees(self) -> _core.DependenceTrees:
-        """The trees as the core sends grids of values down."""
-        structure = self.structure
-        return _core.DependenceTrees(
-            n_categories=structure.n_categories,
-            tree_offsets=structure.tree_offsets,
-            feature=structure.feature,
-            threshold=structure.threshold,
-            right=structure.right,
-            missing_left=structure.missing_left,
-            category_offset=structure.category_offset,
-            category_words=structure.category_words,
         )

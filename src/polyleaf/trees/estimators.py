@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from polyleaf.data import split_probabilities
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.estimator.parameters import documented
+from polyleaf.estimator.published import Variants
 from polyleaf.estimator.regressor import Regressor
+from polyleaf.trees import papers
 from polyleaf.trees.single_tree import SingleTree
 
 
@@ -56,6 +58,8 @@ class TreeRegressor(SingleTree, Regressor):
            [ 1.,  0.],
            [ 1., 10.]])
     """
+
+    _published: ClassVar[Variants] = papers.REGRESSION_TREES
 
     def __init__(
         self,
@@ -143,6 +147,8 @@ class TreeClassifier(SingleTree, Classifier):
     >>> tree.predict_proba([[3.0]])
     array([[1., 1.]])
     """
+
+    _published: ClassVar[Variants] = papers.CLASSIFICATION_TREES
 
     def __init__(
         self,

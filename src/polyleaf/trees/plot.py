@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import expect_count
 from polyleaf.checks.optional import require
 from polyleaf.trees.layout import place_tree
 from polyleaf.trees.picture import TreePicture
@@ -88,8 +89,9 @@ def plot_tree(
     >>> ax.figure.savefig("tree.png")  # doctest: +SKIP
     """
     plt = require("matplotlib.pyplot", "plots")
-    if max_depth is not None and max_depth < 0:
-        raise ValueError(f"max_depth must be None or 0 or more; got {max_depth}.")
+    if max_depth is not None:
+        expect_count("max_depth", max_depth, 0)
+    expect_count("decimals", decimals, 0)
     reader = TreeReader(model, feature_names, output_names, decimals=decimals)
     values = _choose_values(reader, outputs, max_depth)
     layout = place_tree(reader, max_depth, values.size)

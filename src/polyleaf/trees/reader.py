@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import expect_list, shown
 from polyleaf.data import TargetSchema, duration_unit, level_text, time_text
 from polyleaf.estimator.wording import (
     feature_names_of,
@@ -26,6 +27,7 @@ from polyleaf.trees.structure import TreeStructure
 _ROUNDING = 1e-13
 #: Categories that a sentence names before it counts the rest.
 _MAX_CATEGORIES = 6
+_NAMED = "names or positions of outputs"
 
 
 def check_tree(model: Any) -> None:
@@ -44,7 +46,7 @@ def check_tree(model: Any) -> None:
             "model must be a fitted TreeRegressor or TreeClassifier of polyleaf; got "
             f"{type(model).__name__}.{' Take one of its estimators_.' if is_forest else ''}"
         )
-    check_is_fitted(model)
+    expect_fitted(model)
 
 
 class TreeReader:
@@ -206,13 +208,14 @@ class TreeReader:
         """
         if outputs is None:
             return np.arange(len(self.value_names))
-        if isinstance(outputs, str | int) or len(outputs) == 0:
+        given = [] if isinstance(outputs, str | int) else expect_list("outputs", outputs, _NAMED)
+        if not given:
             raise ValueError(
                 "outputs must be a non-empty list of names or positions of outputs; got "
-                f"{outputs!r}."
+                f"{shown(outputs)}."
             )
         offsets = self._targets.channel_offsets
-        spans = [self._output_position(output) for output in outputs]
+        spans = [self._output_position(output) for output in given]
         return np.concatenate([np.arange(offsets[j], offsets[j + 1]) for j in spans])
 
     def _output_position(self, output: str | int) -> int:
@@ -220,11 +223,13 @@ class TreeReader:
         if isinstance(output, str):
             if output in self.output_names:
                 return self.output_names.index(output)
-            shown = ", ".join(map(repr, self.output_names[:8]))
+            some = ", ".join(map(repr, self.output_names[:8]))
             more = f" and {n_outputs - 8} more" if n_outputs > 8 else ""
-            raise ValueError(f"outputs must be among {shown}{more}; got {output!r}.")
-        if not 0 <= int(output) < n_outputs:
-            raise ValueError(f"outputs must be positions from 0 to {n_outputs - 1}; got {output}.")
+            raise ValueError(f"outputs must be among {some}{more}; got {shown(output)}.")
+        if not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
+            raise ValueError(
+                f"outputs must be positions from 0 to {n_outputs - 1}; got {shown(output, 80)}."
+            )
         return int(output)
 
     # Sentences ---------------------------------------------------------------------------------

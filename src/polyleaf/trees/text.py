@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyleaf.checks.numbers import expect_count
 from polyleaf.estimator.wording import format_number
 from polyleaf.trees.reader import TreeReader
 
@@ -82,7 +83,10 @@ def tree_text(
     │  └─ size > 1.5  [1 row]  price 10 (-10), weight 2 (-0.75)
     └─ size > 3 or missing  [2 rows]  price 30 (+10), weight 4 (+1.25)
     """
-    _check_not_negative(max_depth=max_depth, decimals=decimals, max_outputs=max_outputs)
+    for name, count in (("max_depth", max_depth), ("max_outputs", max_outputs)):
+        if count is not None:
+            expect_count(name, count, 0)
+    expect_count("decimals", decimals, 0)
     reader = TreeReader(model, feature_names, output_names, decimals=decimals)
     writer = _Writer(
         reader, reader.positions(outputs), max_depth, decimals, max_outputs, show_missing
@@ -184,9 +188,3 @@ class _Writer:
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def _check_not_negative(**values: int | None) -> None:
-    for name, value in values.items():
-        if value is not None and value < 0:
-            raise ValueError(f"{name} must be 0 or more; got {value}.")
