@@ -11,16 +11,16 @@ per tree.
 # %%
 # The data
 # --------
-# 100 targets that depend on ten hidden factors.
+# Handwritten digits of 8 x 8 pixels: the lower half, 32 targets, is predicted from the upper half.
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from polyleaf import BinnedData, RandomForestRegressor, projections
-from polyleaf.datasets import make_correlated_targets
 
-X, Y = make_correlated_targets(900, 20, 100, rank=10, noise=0.5, random_state=0)
-X_train, X_test, Y_train, Y_test = train_test_split(X, Y, test_size=400, random_state=0)
+pixels = load_digits().data
+X_train, X_test, Y_train, Y_test = train_test_split(pixels[:, :32], pixels[:, 32:], random_state=0)
 binned = BinnedData(X_train)
 
 
@@ -41,7 +41,7 @@ def error_of(projection, scope, seed):
 # One view, or one per tree
 # -------------------------
 # Each point is the mean over three forests, the band is one standard deviation.
-sizes = [1, 2, 5, 10, 25, 50, 100]
+sizes = [1, 2, 3, 5, 10, 20, 32]
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for scope, label in (("forest", "one view for all trees"), ("tree", "one view per tree")):
     errors = np.array(
@@ -51,7 +51,7 @@ for scope, label in (("forest", "one view for all trees"), ("tree", "one view pe
     (line,) = ax.plot(sizes, mean, marker="o", markersize=4, label=label)
     ax.fill_between(sizes, mean - spread, mean + spread, color=line.get_color(), alpha=0.15)
 baseline = np.mean([error_of(None, "tree", seed) for seed in range(3)])
-ax.axhline(baseline, color="black", linestyle="--", label="all 100 targets")
+ax.axhline(baseline, color="black", linestyle="--", label="all 32 targets")
 ax.set(
     xscale="log",
     xlabel="number of random combinations that a tree sees",

@@ -1,6 +1,7 @@
 """Settings for all tests, and a small problem that several rooms read."""
 
 import os
+import signal
 import sys
 
 import numpy as np
@@ -14,6 +15,9 @@ from polyleaf import TreeRegressor
 settings.register_profile("polyleaf", deadline=None)
 settings.load_profile("polyleaf")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# A shell starts jobs in the background with Ctrl-C ignored; processes of tests would inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -51,15 +55,15 @@ def quick(monkeypatch):
     from polyleaf.auto import candidates as auto
     from polyleaf.auto.baselines import BaselineClassifier, BaselineRegressor
 
-    work = auto._forest_work(0.1)
+    work = auto.forest_work(0.1)
     kernel = auto._baseline(BaselineClassifier, model="kernel")
     regressors = [
         auto.Candidate("extra_trees", auto._of(ExtraTreesRegressor, n_estimators=5), work),
-        auto.Candidate("ridge", auto._baseline(BaselineRegressor), auto._squares_work),
+        auto.Candidate("ridge", auto._baseline(BaselineRegressor), auto.squares_work),
     ]
     classifiers = [
         auto.Candidate("extra_trees", auto._of(ExtraTreesClassifier, n_estimators=5), work),
-        auto.Candidate("kernel_ridge", kernel, auto._squares_work),
+        auto.Candidate("kernel_ridge", kernel, auto.squares_work),
     ]
     monkeypatch.setattr(auto, "_REGRESSORS", regressors)
     monkeypatch.setattr(auto, "_CLASSIFIERS", classifiers)
