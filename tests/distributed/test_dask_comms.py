@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import time
+import warnings
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import dask.array as da
@@ -16,7 +20,14 @@ from distributed import Client, LocalCluster
 from polyleaf import BoostingRegressor, RandomForestRegressor
 from polyleaf.distributed import CollectiveError, fit
 from polyleaf.distributed.collectives import MOST_BYTES
-from polyleaf.distributed.dask_comms import ABORT, ALIVE, BLOCK, Inbox, answer_calls
+from polyleaf.distributed.dask_comms import (
+    ABORT,
+    ALIVE,
+    BLOCK,
+    DaskCollective,
+    Inbox,
+    answer_calls,
+)
 from polyleaf.distributed.workers import _OPEN
 
 
@@ -127,3 +138,23 @@ def test_a_worker_that_is_not_there_is_named(client: Client, comms: None) -> Non
     model = BoostingRegressor(n_estimators=50, random_state=0)
     with pytest.raises(CollectiveError, match=r"inproc.*(left the fit|failed)"):
         fit(model, *lazy, client=client, callbacks=forget, worker_timeout=2.0)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_an_event_loop_that_has_ended_leaves_no_call_behind(
+    is_closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyleaf.distributed.dask_comms._GOODBYE", 0.2)
+    loop = asyncio.new_event_loop()  # nobody runs it, or will
+    if is_closed:
+        loop.close()
+    worker = SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        collective = DaskCollective(0, worker, "fit", ["a", "b"], b"secret", Inbox(), 0.2)
+        with pytest.raises(CollectiveError, match=r"b (closed its connection|was silent)"):
+            collective._exchange([b"", b"block"], [0, 5])
+        collective.abort("was stopped.")
+        loop.close()
+        gc.collect()
+    assert [str(one.message) for one in found] == []

@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -142,8 +142,21 @@ class DaskCollective(Collective):
         self._inbox, self._timeout = inbox, timeout
         inbox.secret = secret
 
-    def _start(self, call: Coroutine[Any, Any, Any]) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(call, self._worker.loop.asyncio_loop)
+    def _start(self, peer: int, name: str, timeout: float, **given: Any) -> Future[Any]:
+        """Have the event loop call another worker; a loop that has ended fails the call."""
+        loop, future = self._worker.loop.asyncio_loop, Future[Any]()
+
+        def begin() -> None:
+            # The coroutine is made where it runs: a loop that stops first leaves none behind.
+            if future.set_running_or_notify_cancel():
+                task = loop.create_task(self._call(peer, name, timeout, **given))
+                task.add_done_callback(partial(_hand_over, future))
+
+        try:
+            loop.call_soon_threadsafe(begin)
+        except RuntimeError:
+            future.set_exception(OSError("the event loop of this worker has ended"))
+        return future
 
     async def _call(self, peer: int, name: str, timeout: float, **given: Any) -> Any:
         remote = self._worker.rpc(self.names[peer])
@@ -158,9 +171,7 @@ class DaskCollective(Collective):
         late = _LATE * self._timeout
         sending = {
             peer: self._start(
-                self._call(
-                    peer, BLOCK, late, sender=self.rank, step=step, block=bytes(blocks[peer])
-                )
+                peer, BLOCK, late, sender=self.rank, step=step, block=bytes(blocks[peer])
             )
             for peer in others
         }
@@ -228,13 +239,24 @@ class DaskCollective(Collective):
         super().abort(reason)
         said = reason[:_MOST_REASON]
         calls = [
-            self._start(self._call(peer, ABORT, _GOODBYE, sender=self.rank, reason=said))
+            self._start(peer, ABORT, _GOODBYE, sender=self.rank, reason=said)
             for peer in range(self.world)
             if peer != self.rank
         ]
         for call in calls:
             with suppress(Exception):
                 call.result(_GOODBYE)
+            call.cancel()  # a loop that has not begun it by now is about to end
+
+
+def _hand_over(future: Future[Any], task: asyncio.Task[Any]) -> None:
+    """Give what came of a task to the thread that waits for it."""
+    if task.cancelled():
+        future.set_exception(OSError("the event loop of this worker ends"))
+    elif (error := task.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(task.result())
 
 
 class _Signs:
@@ -260,9 +282,7 @@ class _Signs:
                 collective._check(peer, call, may_be_gone=not lacks(peer))
                 self._heard[peer] = now
             elif call is None and now - self._heard[peer] > collective._timeout / 4:
-                self._asked[peer] = collective._start(
-                    collective._call(peer, ALIVE, collective._timeout)
-                )
+                self._asked[peer] = collective._start(peer, ALIVE, collective._timeout)
             if now - self._heard[peer] > 1.5 * collective._timeout:
                 raise collective._silent(peer)
             if now > self._latest:
