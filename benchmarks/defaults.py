@@ -9,14 +9,17 @@ session goes on with them. Lines of methods that have changed since are to be ta
 Nothing is tuned on either side. A row of the results is a data set, a division (70 % of the rows
 to train on) and a method. Regressions are judged by macro r2 and aRRMSE; labels by LRAP, log loss,
 and, with labels chosen from the probabilities by the best decision for each measure, example F1
-and subset 0/1 loss. ``--half deciding`` runs the sets that defaults may be chosen on.
+and subset 0/1 loss. ``--half deciding`` runs the sets that defaults may be chosen on. Every fit
+has a process of its own, which ends at the limit of ``--seconds``, whatever library is at work.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import pickle
+import resource
 import signal
 import time
 import warnings
@@ -36,6 +39,8 @@ from polyleaf.metrics import METRICS
 
 RECORDS = Path(__file__).parent / "records" / "defaults.jsonl"
 _TEST_SHARE = 0.3
+#: Seconds beyond the limit after which a fit that does not listen is ended.
+_GRACE = 5
 
 
 class OverTimeError(Exception):
@@ -92,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
                 if time.monotonic() - start > options.for_seconds:
                     return
                 data = data or entry.load(folder)
-                line = measure(entry, data, division, name, options.seconds)
+                line = measure_apart(entry, data, division, name, options.seconds)
                 with options.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")
                 print(line["set"], division, name, line["scores"], line["seconds"], flush=True)
@@ -106,12 +111,48 @@ def read_done(path: Path) -> set[tuple[str, int, str]]:
     return {(line["set"], line["division"], line["method"]) for line in lines}
 
 
+def measure_apart(entry: Any, data: Any, division: int, name: str, seconds: int) -> dict[str, Any]:
+    """Measure in a process of its own: loops in C and C++ do not listen to signals."""
+    context = multiprocessing.get_context("fork")
+    answers, tell = context.Pipe(duplex=False)
+
+    def work() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds + _GRACE, seconds + 2 * _GRACE))
+        tell.send(measure(entry, data, division, name, seconds))
+
+    child = context.Process(target=work)
+    with warnings.catch_warnings():
+        # Of threads that BLAS keeps and that nothing here has used.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child.start()
+    tell.close()
+    try:
+        line: dict[str, Any] = answers.recv()
+        child.join()
+    except EOFError:
+        child.join()
+        is_over = child.exitcode == -signal.SIGXCPU
+        told = f"took more than {seconds} s" if is_over else f"ended with {child.exitcode}"
+        line = _told(entry, division, name) | _nothing(OverTimeError(told))
+    finally:
+        child.kill()
+    return line
+
+
+def _told(entry: Any, division: int, name: str) -> dict[str, Any]:
+    return {"set": entry.name, "task": entry.task, "division": division, "method": name}
+
+
+def _nothing(error: Any) -> dict[str, Any]:
+    return {"scores": None, "error": repr(error)[:200], "seconds": None, "bytes": None}
+
+
 def measure(entry: Any, data: Any, division: int, name: str, seconds: int) -> dict[str, Any]:
     """Fit one method on one division, and judge it."""
     divide = ShuffleSplit(1, test_size=_TEST_SHARE, random_state=division)
     train, test = next(divide.split(np.arange(data.X.shape[0])))
     Y = data.Y.toarray() if hasattr(data.Y, "toarray") else np.asarray(data.Y, dtype=float)
-    told = {"set": entry.name, "task": entry.task, "division": division, "method": name}
+    told = _told(entry, division, name)
     signal.signal(signal.SIGPROF, _stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     start, clock = time.process_time(), time.perf_counter()
@@ -130,7 +171,7 @@ def measure(entry: Any, data: Any, division: int, name: str, seconds: int) -> di
         if isinstance(error, KeyboardInterrupt) and not is_over:
             raise
         error = OverTimeError(f"took more than {seconds} s") if is_over else error
-        return told | {"scores": None, "error": repr(error)[:200], "seconds": None, "bytes": None}
+        return told | _nothing(error)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     told |= {"seconds": round(spent, 3), "waited": round(waited, 3), "bytes": _size(model)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,13 @@ MEASURES = {
         "subset_zero_one_loss": False,
     },
 }
+_PICTURED = ("r2", "lrap")
+#: Measures of the Musts, whose ranks are also given over all sets.
+_HEADLINES = ("r2", "arrmse", "lrap")
 #: Of a picture that is no part of a page: its language, and lines that show.
 _ALONE = '<svg xmlns="http://www.w3.org/2000/svg" stroke="#333" stroke-width="0.6" font-size="11" '
+#: Ran on some sets only, as hours would not be enough: shown, but without a rank.
+_SOMETIMES = ("mlrl-boomer",)
 _OPENING = """# Defaults against defaults
 
 AutoRegressor and AutoClassifier with their default budget, each family of polyleaf and other
@@ -36,11 +42,13 @@ was tuned on (the judging half of `benchmarks/division.py`). Made by
 
 **What ran:** {ran}
 
-Methods without a result on one of a task's sets are left out of its tables.
 Labels are chosen from the probabilities by the best decision for each measure, without tuning.
 Times are processor time of one thread; the results, with the time by the clock, are in
 `benchmarks/records/defaults.jsonl`, and a further run goes on with them.
 A set with one division has no standard error: there, only ties count as at the best rival.
+
+**Ranks** are given twice: over the sets on which every method finished, and over all sets, where
+methods that did not finish share the last place. The critical difference diagrams show the former.
 Few sets or divisions are a first look, not a verdict: other rows may change the order.
 """
 
@@ -48,34 +56,49 @@ Few sets or divisions are a first look, not a verdict: other rows may change the
 def write_page(path: Path, left_out: Sequence[str] = (), seconds: int | None = None) -> None:
     """Read the results and write the page.
 
-    `left_out` are sets that were begun, and that the page names instead of counting them;
-    `seconds` is the limit of a fit in that run.
+    `left_out` are sets that the page names instead of counting them, beside those that not all
+    methods have been tried on yet; `seconds` is the limit of a fit in that run.
     """
     found = [json.loads(line) for line in path.read_text().splitlines() if line]
     lines = [line for line in found if line["set"] not in left_out]
     limit = "" if seconds is None else f" --seconds {seconds}"
     flags = limit + (f" --leave-out {' '.join(left_out)}" if left_out else "")
-    ran = _what_ran(lines) + _what_did_not(found, left_out, seconds)
+    counts = _counts(lines)
+    unfinished = sorted({line["set"] for line in found} - set(counts))
+    ran = _what_ran(lines, counts) + _what_did_not(found, unfinished, seconds)
     parts = [_OPENING.format(limit=limit, flags=flags, ran=ran)]
     for task, measures in MEASURES.items():
-        own = [line for line in lines if line["task"] == task and line["scores"]]
+        own = [line for line in lines if line["task"] == task]
         if own:
             parts += _task_part(task, measures, own)
     PAGE.write_text("\n".join(parts) + "\n")
     print(f"{PAGE.name} written")
 
 
-def _what_ran(lines: list[dict[str, Any]]) -> str:
-    sets = sorted({line["set"] for line in lines})
-    counts = {s: 1 + max(x["division"] for x in lines if x["set"] == s) for s in sets}
+def _counts(lines: list[dict[str, Any]]) -> dict[str, int]:
+    """Give the number of divisions of every set that counts."""
+    counts: dict[str, int] = {}
+    for task in MEASURES:
+        own = Results.of([line for line in lines if line["task"] == task])
+        counts |= {s: len(own.divisions[s]) for s in own.sets}
+    return counts
+
+
+def _what_ran(lines: list[dict[str, Any]], counts: dict[str, int]) -> str:
+    sets = sorted(counts)
     listed = ", ".join(f"{s} ({counts[s]})" for s in sets)
-    failed = sorted({(x["method"], x["set"]) for x in lines if not x["scores"]})
     of = f" of the {len(JUDGING)} judging" if set(sets) <= set(JUDGING) else ""
     told = f"{len(sets)}{of} sets, with the number of divisions in brackets: {listed}."
     if set(counts.values()) == {1}:
         told = f"one division of {len(sets)}{of} sets: {', '.join(sets)}."
+    failed: dict[str, list[str]] = {}
+    for line in lines:
+        if not line["scores"] and line["set"] in sets:
+            named = failed.setdefault(line["method"], [])
+            named += [line["set"]] * (line["set"] not in named)
     if failed:
-        told += " Without a result: " + ", ".join(f"{m} on {s}" for m, s in failed) + "."
+        told += "\n\nNot finished within the limit of a fit: "
+        told += "; ".join(f"{m} on {', '.join(s)}" for m, s in failed.items()) + "."
     return told
 
 
@@ -106,127 +129,207 @@ def _what_did_not(
     return told
 
 
-def _table(lines: list[dict[str, Any]], measure: str) -> tuple[list[str], list[str], Any]:
-    """Give sets, methods and scores of shape (n_sets, n_methods, n_divisions)."""
-    sets = sorted({line["set"] for line in lines})
-    found: dict[tuple[str, str], dict[int, float]] = {}
-    for line in lines:
-        by_division = found.setdefault((line["set"], line["method"]), {})
-        by_division[line["division"]] = line["scores"][measure]
-    methods = [m for m in _methods(lines) if all((s, m) in found for s in sets)]
-    table = []
-    for s in sets:
-        shared = sorted(set.intersection(*(set(found[s, m]) for m in methods)))
-        table.append([[found[s, m][k] for k in shared] for m in methods])
-    return sets, methods, table
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results of a task, of the divisions that all methods have been tried on.
 
+    Attributes
+    ----------
+    sets, methods : list of str
+        Methods that were tried on all of these sets, and others that ran on some.
+    divisions : dict of str to list of int
+        Of each set.
+    lines : dict of (set, method, division) to dict
+    """
 
-def _methods(lines: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(line["method"] for line in lines))
+    sets: list[str]
+    methods: list[str]
+    divisions: dict[str, list[int]]
+    lines: dict[tuple[str, str, int], dict[str, Any]]
+
+    @classmethod
+    def of(cls, lines: Sequence[dict[str, Any]]) -> Results:
+        """Sort the lines of a results file."""
+        found = {(x["set"], x["method"], x["division"]): x for x in lines}
+        methods = list(dict.fromkeys(x["method"] for x in lines))
+        asked = [m for m in methods if m not in _SOMETIMES]
+        divisions: dict[str, list[int]] = {}
+        for s in sorted({x["set"] for x in lines}):
+            begun = sorted({x["division"] for x in lines if x["set"] == s})
+            whole = [k for k in begun if all((s, m, k) in found for m in asked)]
+            if whole:
+                divisions[s] = whole
+        return cls(list(divisions), methods, divisions, found)
+
+    def cell(self, s: str, method: str, key: Callable[[dict[str, Any]], Any]) -> list[Any] | None:
+        """Give something of every division; None unless all of them finished."""
+        lines = [self.lines.get((s, method, k)) for k in self.divisions[s]]
+        found = [key(line) for line in lines if line is not None and line["scores"]]
+        return found if len(found) == len(lines) else None
+
+    def scores(self, measure: str) -> tuple[list[str], list[list[Any]]]:
+        """Give the methods that have a rank, and their scores in every set."""
+        ranked = [m for m in self.methods if all(self._is_tried(s, m) for s in self.sets)]
+        table = [
+            [self.cell(s, m, lambda x: x["scores"][measure]) for m in ranked] for s in self.sets
+        ]
+        return ranked, table
+
+    def _is_tried(self, s: str, method: str) -> bool:
+        return all((s, method, k) in self.lines for k in self.divisions[s])
 
 
 def _task_part(task: str, measures: dict[str, bool], lines: list[dict[str, Any]]) -> list[str]:
+    results = Results.of(lines)
+    if "Auto" not in results.methods or not results.sets:
+        return []
     parts = [f"\n## {'Numbers' if task == 'regression' else 'Labels'}\n"]
     ranks: dict[str, dict[str, float]] = {}
     told = []
     for measure, greater in measures.items():
-        sets, methods, table = _table(lines, measure)
-        if "Auto" not in methods:
-            continue
-        means = np.array([[np.mean(cell) for cell in row] for row in table])
-        ranks[measure] = dict(zip(methods, average_ranks(means, greater_is_better=greater)))
-        told.append(_verdict(measure, greater, sets, methods, table))
-        if measure in ("r2", "lrap"):
-            parts.append(_scores(measure, sets, methods, means))
-            if len(sets) >= 2:
-                result = friedman_test(means, greater_is_better=greater)
+        methods, table = results.scores(measure)
+        means = _means(table, greater)
+        is_whole = [not any(cell is None for cell in row) for row in table]
+        if any(is_whole):
+            found = average_ranks(means[is_whole], greater_is_better=greater)
+            ranks[measure] = dict(zip(methods, found))
+        if not all(is_whole) and measure in _HEADLINES:
+            found = average_ranks(means, greater_is_better=greater)
+            ranks[f"{measure}, all sets"] = dict(zip(methods, found))
+        told.append(_verdict(measure, greater, methods, table))
+        if measure in _PICTURED:
+            parts.append(_scores(measure, results))
+            if sum(is_whole) >= 2:
+                result = friedman_test(means[is_whole], greater_is_better=greater)
                 drawn = critical_difference_diagram(
                     methods, list(result.ranks), result.critical_difference
                 )
                 name = f"auto_{measure}.svg"
                 (PAGE.parent / name).write_text(drawn.replace("<svg ", _ALONE, 1))
                 parts.append(f"\n![Mean ranks by {measure}]({name})\n")
-    parts.append(_rank_table(ranks, lines))
-    parts.append(_cost(lines))
+    parts.append(_rank_table(ranks, results, sum(is_whole)))
+    parts.append(_cost(results))
     parts += told
     return parts
 
 
-def _scores(measure: str, sets: list[str], methods: list[str], means: Any) -> str:
-    lines = [f"Mean {measure}; the best in bold.\n", "| method | " + " | ".join(sets) + " |"]
-    lines.append("|---" * (len(sets) + 1) + "|")
-    best = means.max(axis=1)
-    for j, method in enumerate(methods):
-        cells = [
-            f"**{v:.3f}**" if v >= top - 5e-4 else f"{v:.3f}" for v, top in zip(means[:, j], best)
-        ]
+def _means(table: list[list[Any]], greater: bool) -> Any:
+    """Give means over divisions; what did not finish is worse than everything that did."""
+    sign = 1.0 if greater else -1.0
+    means = np.array(
+        [[np.nan if cell is None else np.mean(cell) for cell in row] for row in table]
+    )
+    worst = np.nanmin(sign * means, axis=1, keepdims=True) - 1.0
+    return np.where(np.isnan(means), sign * worst, means)
+
+
+def _scores(measure: str, results: Results) -> str:
+    sets = results.sets
+    means = []
+    for method in results.methods:
+        cells = [results.cell(s, method, lambda x: x["scores"][measure]) for s in sets]
+        means.append([np.nan if cell is None else float(np.mean(cell)) for cell in cells])
+    best = np.nanmax(means, axis=0)
+    lines = [f"Mean {measure}; the best in bold, nothing where a method did not finish or run.\n"]
+    lines += ["| method | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
+    for method, row in zip(results.methods, means):
+        cells = []
+        for value, top in zip(row, best):
+            shown = "" if np.isnan(value) else f"{value:.3f}"
+            cells.append(f"**{shown}**" if value >= top - 5e-4 else shown)
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _rank_table(ranks: dict[str, dict[str, float]], lines: list[dict[str, Any]]) -> str:
+def _rank_table(ranks: dict[str, dict[str, float]], results: Results, n_whole: int) -> str:
     names = list(dict.fromkeys(m for by_method in ranks.values() for m in by_method))
-    seconds = {m: [x["seconds"] for x in lines if x["method"] == m] for m in names}
-    sizes = {m: [x["bytes"] for x in lines if x["method"] == m and x["bytes"]] for m in names}
     first = next(iter(ranks))
     names.sort(key=lambda m: ranks[first].get(m, np.inf))
-    told = ["\nAverage ranks (1 is best), median processor time of a fit, median size.\n"]
-    told.append("| method | " + " | ".join(ranks) + " | seconds | MB |")
+    told = ["\nAverage ranks (1 is best), median processor time of a fit, median size."]
+    if n_whole < len(results.sets):
+        told.append(f"Every method finished on {n_whole} of {len(results.sets)} sets.")
+    told.append("\n| method | " + " | ".join(ranks) + " | seconds | MB |")
     told.append("|---" * (len(ranks) + 3) + "|")
     for m in names:
+        own = [line for (_, method, _), line in results.lines.items() if method == m]
+        seconds = [line["seconds"] for line in own if line["scores"]]
+        sizes = [line["bytes"] for line in own if line["bytes"]]
         cells = [f"{ranks[k][m]:.1f}" if m in ranks[k] else "" for k in ranks]
-        size = f"{np.median(sizes[m]) / 1e6:.2f}" if sizes[m] else ""
-        told.append(f"| {m} | " + " | ".join(cells) + f" | {np.median(seconds[m]):.2f} | {size} |")
+        size = f"{np.median(sizes) / 1e6:.2f}" if sizes else ""
+        time = f"{np.median(seconds):.2f}" if seconds else ""
+        told.append(f"| {m} | " + " | ".join(cells) + f" | {time} | {size} |")
     return "\n".join(told)
 
 
-def _cost(lines: list[dict[str, Any]]) -> str:
+def _cost(results: Results, rival: str = "CatBoost 500") -> str:
     """Compare the processor time of Auto with that of CatBoost, set by set."""
-    ratios = []
-    for name in sorted({line["set"] for line in lines}):
-        times = {
-            method: [x["seconds"] for x in lines if (x["set"], x["method"]) == (name, method)]
-            for method in ("Auto", "CatBoost 500")
-        }
-        if all(times.values()):
-            ratios.append(np.median(times["Auto"]) / np.median(times["CatBoost 500"]))
+    ratios, n_unfinished, n_lost = [], 0, 0
+    for s in results.sets:
+        times = {m: results.cell(s, m, lambda x: x["seconds"]) for m in ("Auto", rival)}
+        if times["Auto"] and times[rival]:
+            ratios.append(float(np.median(times["Auto"]) / np.median(times[rival])))
+        elif times["Auto"] and (s, rival, results.divisions[s][0]) in results.lines:
+            n_unfinished += 1
+        else:
+            n_lost += 1
     if not ratios:
         return ""
-    return (
-        "\nAuto takes "
-        f"{np.median(ratios):.1f} times the processor time of CatBoost with 500 rounds (median "
-        f"over {len(ratios)} sets, {min(ratios):.1f} to {max(ratios):.1f})."
+    told = (
+        f"\nAuto takes {np.median(ratios):.1f} times the processor time of CatBoost with 500 "
+        f"rounds (median over {len(ratios)} sets, {min(ratios):.1f} to {max(ratios):.1f})."
     )
+    if n_unfinished:
+        # Less than 1, as Auto kept the limit that the other did not.
+        every = np.median(ratios + [0.0] * n_unfinished + [np.inf] * n_lost)
+        told += (
+            f" On {n_unfinished} more, Auto finished and CatBoost did not; with these, the median "
+            f"is {'at most ' if every < 1 else ''}{every:.1f}."
+        )
+    return told
 
 
-def _verdict(measure: str, greater: bool, sets: list[str], methods: list[str], table: Any) -> str:
+def _verdict(measure: str, greater: bool, methods: list[str], table: list[list[Any]]) -> str:
     """Say whether Auto has the best rank, and where it is at or above the best rival."""
     sign = 1.0 if greater else -1.0
-    means = np.array([[np.mean(cell) for cell in row] for row in table])
-    ranks = average_ranks(means, greater_is_better=greater)
-    order = [methods[i] for i in np.argsort(ranks, kind="stable")]
-    rivals = [j for j, m in enumerate(methods) if m not in OURS]
+    means = _means(table, greater)
+    is_whole = [not any(cell is None for cell in row) for row in table]
     auto = methods.index("Auto")
-    at_or_above = 0
+    told = f"\n**{measure}**:"
+    for which, of in ((is_whole, "on which all finished"), ([True] * len(table), "in all")):
+        if any(which) and not (of == "in all" and all(is_whole)):
+            ranks = average_ranks(means[which], greater_is_better=greater)
+            place = 1 + int((ranks < ranks[auto]).sum())
+            told += (
+                f" Auto has average rank {ranks[auto]:.1f}, place {place} of {len(methods)}, over "
+                f"{sum(which)} sets {of};"
+            )
+            told += _kinds(ranks, methods)
+    rivals = [j for j, m in enumerate(methods) if m not in OURS]
+    n_at = 0
     for row in table:
-        best = max(rivals, key=lambda j: sign * np.mean(row[j]))
+        finished = [j for j in rivals if row[j] is not None]
+        if row[auto] is None or not finished:
+            n_at += row[auto] is not None
+            continue
+        best = max(finished, key=lambda j: sign * np.mean(row[j]))
         gaps = sign * (np.array(row[auto]) - np.array(row[best]))
         error = gaps.std(ddof=1) / np.sqrt(gaps.size) if gaps.size > 1 else 0.0
-        at_or_above += bool(gaps.mean() >= -error)
-    told = (
-        f"\n**{measure}**: Auto has average rank {ranks[auto]:.1f}, place "
-        f"{order.index('Auto') + 1} of {len(order)}; at or above the best rival, chosen per set "
-        f"in hindsight, within one standard error on {at_or_above} of {len(sets)} sets."
+        n_at += bool(gaps.mean() >= -error)
+    return (
+        f"{told.rstrip(';')} Auto is at or above the best rival, chosen per set in hindsight, "
+        f"within one standard error on {n_at} of {len(table)} sets."
     )
-    for ours, kind in (
-        ("Boosting", "boosting"),
-        ("RandomForest", "forest"),
-        ("ExtraTrees", "forest"),
-    ):
+
+
+def _kinds(ranks: Any, methods: list[str]) -> str:
+    """Compare the families with rivals of their kind."""
+    rivals = [j for j, m in enumerate(methods) if m not in OURS]
+    told = []
+    for kind, ours in (("boosting", ("Boosting",)), ("forest", ("RandomForest", "ExtraTrees"))):
         others = [j for j in rivals if KINDS.get(methods[j]) == kind]
-        if ours in methods and others:
-            own, best = ranks[methods.index(ours)], min(others, key=lambda j: ranks[j])
-            told += (
-                f" {ours}: {own:.1f}, best rival of its kind {methods[best]}: {ranks[best]:.1f}."
-            )
-    return told
+        own = [m for m in ours if m in methods]
+        if own and others:
+            best = min(others, key=lambda j: ranks[j])
+            named = ", ".join(f"{m} {ranks[methods.index(m)]:.1f}" for m in own)
+            told.append(f"{named} (best rival of the kind: {methods[best]} {ranks[best]:.1f})")
+    return " " + ", ".join(told) + "." if told else ""
