@@ -142,7 +142,17 @@ def run_settings(settings: str, folder: Path, name: str, options: list[str]) -> 
     """Run CLUS on settings in a folder, and give what it reports."""
     (folder / f"{name}.s").write_text(settings)
     opened = [word for part in OPENED for word in ("--add-opens", f"java.base/{part}=ALL-UNNAMED")]
-    command = ["java", *opened, "-Xmx6g", "-jar", str(clus_jar()), *options, f"{name}.s"]
+    # One thread collects garbage: CLUS is given one, too, and its processor time is compared.
+    command = [
+        "java",
+        *opened,
+        "-XX:+UseSerialGC",
+        "-Xmx6g",
+        "-jar",
+        str(clus_jar()),
+        *options,
+        f"{name}.s",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     path = folder / f"{name}.out"
     if done.returncode or not path.exists():

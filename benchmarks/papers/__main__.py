@@ -19,6 +19,8 @@ import shutil
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 
 from benchmarks.papers.page import write_page
 from benchmarks.papers.records import QUICK, Records, repeats_of, today
@@ -41,6 +43,19 @@ def seconds_of(text: str) -> float:
             f"a time must be a number with s, m or h, such as 45m; got {text!r}"
         )
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+#: What to do about things that tables need.
+HINTS = {
+    "data": (
+        "the public data sets: set POLYLEAF_DATA to their folder, or put it at ../shared/data "
+        "beside the repository"
+    ),
+    "xgboost": "XGBoost: pip install xgboost",
+    "java": "java on the path, 17 or newer, which runs CLUS",
+    "clus": "CLUS: pip install pyclus",
+    "mlrl": "mlrl-boomer: pip install mlrl-boomer, with Python 3.12 or newer",
+}
 
 
 def lacks(table: Table) -> str | None:
@@ -130,7 +145,7 @@ def show_list() -> None:
         lack = lacks(table)
         print(
             f"{table.name:26} {n_full:3d} of {len(table.rows):3d} rows"
-            f"{'' if lack is None else f', {lack} is missing'}: {table.paper}, {table.title}"
+            f"{'' if lack is None else f' ({lack} is missing)'}: {table.paper}, {table.title}"
         )
 
 
@@ -141,7 +156,7 @@ def run(options: argparse.Namespace, command: str) -> None:
         table = TABLES[name]
         lack = lacks(table)
         if lack is not None:
-            raise SystemExit(f"{name} needs {lack}, which is not there.")
+            raise SystemExit(f"{name} needs {lack}, which is not there. It needs {HINTS[lack]}.")
         records = Records(name)
         rows = chosen(table, options.rows)
         if options.again:
@@ -156,17 +171,40 @@ def run_all(options: argparse.Namespace, command: str) -> None:
     """Measure all quick rows, then what is missing."""
     runner = Runner(options.budget, command)
     there = [table for table in TABLES.values() if lacks(table) is None]
+    missing: dict[str, list[str]] = {}
     for table in TABLES.values():
-        if table not in there:
-            print(f"{table.name} is left out: {lacks(table)} is missing.")
+        lack = lacks(table)
+        if lack is not None:
+            missing.setdefault(lack, []).append(table.name)
+    for lack, names in missing.items():
+        print(f"Left out: {', '.join(names)}. Missing is {HINTS[lack]}.", flush=True)
+    if not there:
+        raise SystemExit("There is nothing to measure.")
+    failed: dict[str, str] = {}
     for table in there:
-        runner.quick(table)
+        _unless_it_fails(failed, table, partial(runner.quick, table))
     for table in () if options.quick else there:
         records = Records(table.name)
         for row in table.rows:
-            runner.measure(records, table, row, table.repeats)
+            work = partial(runner.measure, records, table, row, table.repeats)
+            _unless_it_fails(failed, table, work)
     if runner.is_over:
         print("The budget is used up: the same command goes on from here.")
+    if failed:
+        write_page()
+        shown = "\n".join(f"  {name}: {reason}" for name, reason in failed.items())
+        raise SystemExit(f"Some tables failed; the others are recorded:\n{shown}")
+
+
+def _unless_it_fails(failed: dict[str, str], table: Table, work: Callable[[], None]) -> None:
+    """Do some work of a table; an error is kept, and the table is not tried again."""
+    if table.name in failed:
+        return
+    try:
+        work()
+    except Exception as error:  # an hour of other tables must not be lost
+        failed[table.name] = f"{type(error).__name__}: {error}"
+        print(f"{table.name} failed: {failed[table.name]}", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -190,10 +228,15 @@ def main(arguments: list[str] | None = None) -> None:
     if options.what == "list":
         show_list()
         return
-    if options.what == "run":
-        run(options, command)
-    elif options.what == "all":
-        run_all(options, command)
+    try:
+        if options.what == "run":
+            run(options, command)
+        elif options.what == "all":
+            run_all(options, command)
+    except KeyboardInterrupt:
+        write_page()
+        print("\nStopped; what is done is recorded. The same command goes on from here.")
+        raise SystemExit(130) from None
     write_page()
 
 

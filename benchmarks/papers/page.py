@@ -39,7 +39,8 @@ repeat, the call that made the estimator, processor time, date, versions and com
 
 A value is *within* (=) if it differs from the published one by no more than one standard
 deviation, the larger of the two, or by half a unit of the last digit shown; else it is *better*
-(+) or *worse* (-). Published values stand in brackets. Methods have the settings of
+(+) or *worse* (-), and the reason is given below. Published values stand in brackets, also those
+on data that are not at hand. Methods have the settings of
 {doc}`/guide/papers`. A † marks what an earlier version measured, before its repeats were recorded
 one by one: those scripts spelt out what the tables name and left the rest to the defaults of
 their day, such as thresholds from 255 bins.
@@ -98,6 +99,10 @@ def _matrix(table: Table, lines: dict[int, dict[str, Any]], measure: Measure) ->
         key = tuple(_label(v) for k, v in row.labels.items() if k != table.across)
         shown = _cell(lines.get(place), row, measure)
         cells.setdefault(key, {})[row.labels[table.across]] = shown
+    for row in table.elsewhere:
+        if measure.name in row.published:
+            key = tuple(_label(v) for k, v in row.labels.items() if k != table.across)
+            cells.setdefault(key, {})[row.labels[table.across]] = _cell(None, row, measure)
     names = [name for name in table.rows[0].labels if name != table.across]
     body = [[*key, *(found.get(c, "") for c in columns)] for key, found in cells.items()]
     header = [*names, *map(_label, columns)]
@@ -133,7 +138,9 @@ def _verdicts(table: Table, lines: dict[int, dict[str, Any]]) -> str:
     if not n_published:
         return ""
     said = ", ".join(f"{counts[name]} {name}" for name in SIGNS)
-    text = f"**Verdict:** {said}; {n_published - sum(counts.values())} not measured."
+    text = f"**Verdict:** {said}; {n_published - sum(counts.values())} not measured"
+    n_elsewhere = sum(len(row.published) for row in table.elsewhere)
+    text += f", {n_elsewhere} on data that are not at hand." if n_elsewhere else "."
     for (found, reason), names in sorted(reasons.items(), reverse=True):
         text += f"\n- *{found}*: {'; '.join(names)}. {_sentence(reason)}"
     return text
@@ -165,7 +172,10 @@ def section(table: Table, folder: Path = FOLDER) -> str:
         parts[-1] += f" †: {table.earlier}"
     parts.append(_provenance(table, lines))
     parts += [_matrix(table, lines, measure) for measure in table.measures]
-    parts += [_verdicts(table, lines), _claims(table, lines)]
+    parts.append(_verdicts(table, lines))
+    if table.summary is not None and lines:
+        parts.append(table.summary(list(lines.values())))
+    parts.append(_claims(table, lines))
     if table.draw is not None and len(lines) == len(table.rows):
         parts.append(f"![{table.title}](figures/papers-{table.name}.png)")
     return "\n\n".join(part.strip() for part in parts if part)
@@ -178,10 +188,30 @@ def _provenance(table: Table, lines: dict[int, dict[str, Any]]) -> str:
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     repeats = sorted({repeats_of(line) for line in lines.values()})
     count = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
-    return (
+    said = (
         f"`python -m benchmarks.papers run {table.name}`; {when}, {len(lines)} of "
-        f"{len(table.rows)} rows, {count} repeat{'' if count == '1' else 's'}."
+        f"{len(table.rows)} rows, {count} repeat{'' if count == '1' else 's'}"
     )
+    return f"{said}{_versions(list(lines.values()))}."
+
+
+#: Programs whose versions a line has, as they are called in text.
+_PROGRAMS = {
+    "python": "Python",
+    "polyleaf": "polyleaf",
+    "numpy": "NumPy",
+    "scikit-learn": "scikit-learn",
+}
+
+
+def _versions(lines: list[dict[str, Any]]) -> str:
+    """Name the versions that lines were measured with; rows of earlier scripts have none."""
+    said = []
+    for key, name in _PROGRAMS.items():
+        found = sorted({line["versions"][key] for line in lines if "versions" in line})
+        if found:
+            said.append(f"{name} {' and '.join(found)}")
+    return f"; {', '.join(said)}" if said else ""
 
 
 def _curve_measures(line: Mapping[str, Any]) -> tuple[Measure, ...]:
@@ -204,6 +234,7 @@ def quick_section(folder: Path = FOLDER) -> str:
     records = Records(QUICK, folder)
     rows = []
     counts: Counter[str] = Counter()
+    reasons: dict[str, list[str]] = {}
     for table in TABLES.values():
         for row in table.rows:
             line = records.find(table.name, row.labels) if table.is_quick(row) else None
@@ -219,6 +250,10 @@ def quick_section(folder: Path = FOLDER) -> str:
                 published = row.published.get(measure.name)
                 found = "" if published is None else verdict(ours, deviation, published, measure)
                 counts[found] += bool(found)
+                if found in ("better", "worse"):
+                    reason = _why(table, row, found)
+                    shown = f"{table.name} {named} ({measure.name})"
+                    reasons.setdefault(f"*{found}*: {_sentence(reason)}", []).append(shown)
                 theirs = (
                     "-"
                     if published is None
@@ -251,7 +286,9 @@ def quick_section(folder: Path = FOLDER) -> str:
         "date",
     ]
     said = ", ".join(f"{counts[name]} {name}" for name in SIGNS)
-    return f"## Quick rows\n\n{said}.\n\n{markdown(header, rows)}"
+    parts = ["## Quick rows", f"{said}{_versions(records.lines)}.", markdown(header, rows)]
+    parts.append("\n".join(f"- {why} {'; '.join(names)}." for why, names in reasons.items()))
+    return "\n\n".join(part for part in parts if part)
 
 
 def page_text(folder: Path = FOLDER) -> str:

@@ -40,10 +40,8 @@ RowLosses = NDArray[np.float64]
 
 N_FOLDS = 5
 N_DRAWS = 500
-#: (shrinkage, penalty) to choose from.
-SETTINGS = ((0.1, 0.25), (0.1, 1.0), (0.3, 4.0), (0.3, 16.0))
-#: (learning rate, penalty) of XGBoost to choose from.
-STOPPED = ((0.1, 1.0), (0.3, 0.25), (0.3, 1.0))
+#: (shrinkage or learning rate, penalty) to choose from, for rules and for XGBoost.
+SETTINGS = ((0.1, 0.25), (0.1, 1.0), (0.3, 0.25), (0.3, 1.0), (0.3, 4.0), (0.3, 16.0))
 #: Orders of a chain to choose from.
 N_ORDERS = 10
 #: Most rules to choose from.
@@ -95,7 +93,7 @@ def make_rules(variant: str, n_rules: int, shrinkage: float, penalty: float, see
 
 def base_learners(seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
     """Give the settings of a baseline, with XGBoost for each."""
-    for rate, penalty in STOPPED:
+    for rate, penalty in SETTINGS:
         yield {"rate": rate, "penalty": penalty}, StoppedTrees(rate, penalty, seed)
 
 

@@ -104,6 +104,10 @@ class Table:
         "data" (the public data sets), "xgboost", "java", "mlrl": what must be there to run.
     earlier : str
         What else differs in rows that were measured before this runner.
+    elsewhere : tuple of Row
+        Published rows on data that are not at hand; the page names their values.
+    summary : callable, optional
+        Writes what follows from the records, such as published sizes beside ours.
     """
 
     name: str
@@ -123,6 +127,8 @@ class Table:
     draw: Callable[[list[dict[str, Any]], Any], None] | None = None
     needs: tuple[str, ...] = ("data",)
     earlier: str = ""
+    elsewhere: tuple[Row, ...] = ()
+    summary: Callable[[list[dict[str, Any]]], str] | None = None
 
     def is_quick(self, row: Row) -> bool:
         """Tell whether a row is one of the quick ones."""

@@ -4,11 +4,12 @@ import ast
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.clus import numeric_predictions
 from benchmarks.papers import __main__ as runner
-from benchmarks.papers import page, records, registry, systems, tables
+from benchmarks.papers import forest_numbers, page, records, registry, systems, tables
 
 from benchmarks import rule_wishes
 from polyleaf._registry import ESTIMATORS
@@ -147,14 +148,131 @@ def test_quick_rows_are_measured_again_on_another_day(alone, monkeypatch):
     assert calls == [("b", 0), ("b", 0)]
 
 
-def test_what_is_missing_to_run_is_named(alone, monkeypatch):
+def test_what_is_missing_to_run_is_named(alone, monkeypatch, capsys):
     table, _ = small_table(needs=("java",))
     monkeypatch.setattr(runner, "TABLES", {"small": table})
     monkeypatch.setattr(runner.shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match="needs java"):
+    with pytest.raises(SystemExit, match=r"needs java.*17 or newer"):
         runner.main(["run", "small"])
     with pytest.raises(SystemExit):
         runner.main(["run", "unknown"])
+    with pytest.raises(SystemExit, match="nothing to measure"):
+        runner.main(["all", "--quick"])
+    assert "Left out: small. Missing is java on the path" in capsys.readouterr().out
+
+
+def test_everything_else_is_measured_where_data_are_missing(alone, monkeypatch, capsys):
+    table, calls, _ = alone
+    other, others = small_table(name="other", needs=("data",))
+    monkeypatch.setattr(runner, "TABLES", {"other": other, "small": table})
+    monkeypatch.setattr(runner, "data_folder", lambda: None)
+    runner.main(["all", "--quick"])
+    assert calls == [("b", 0)]
+    assert others == []
+    assert "POLYLEAF_DATA" in capsys.readouterr().out
+
+
+def test_every_need_has_a_hint():
+    for table in TABLES:
+        assert set(table.needs) <= set(runner.HINTS), table.name
+
+
+def test_a_table_that_fails_does_not_cost_the_others(alone, monkeypatch):
+    table, calls, folder = alone
+
+    def work(labels, repeat):
+        raise FileNotFoundError("no yeast.arff")
+
+    broken, _ = small_table(name="broken", work=work)
+    monkeypatch.setattr(runner, "TABLES", {"broken": broken, "small": table})
+    with pytest.raises(SystemExit, match=r"(?s)failed.*broken: FileNotFoundError: no yeast\.arff"):
+        runner.main(["all"])
+    assert len(calls) == 5
+    assert (folder / "small.jsonl").exists()
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(alone, monkeypatch, capsys):
+    table, calls, folder = alone
+    plain = table.work
+
+    def work(labels, repeat):
+        if labels["data"] == "b":
+            raise KeyboardInterrupt
+        return plain(labels, repeat)
+
+    stopped, _ = small_table(work=work)
+    pages = []
+    monkeypatch.setattr(runner, "TABLES", {"small": stopped})
+    monkeypatch.setattr(runner, "write_page", lambda: pages.append(1))
+    with pytest.raises(SystemExit) as caught:
+        runner.main(["run", "small"])
+    assert caught.value.code == 130
+    assert pages == [1]
+    assert "goes on from here" in capsys.readouterr().out
+    monkeypatch.setattr(runner, "TABLES", {"small": table})
+    runner.main(["run", "small"])
+    assert calls == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert len((folder / "small.jsonl").read_text().splitlines()) == 2
+
+
+def test_published_values_on_other_data_are_named_but_not_counted_as_missing(alone):
+    folder = alone[-1]
+    other = tables.Row({"data": "far", "method": "ours"}, {"LRAP": tables.Figure(0.25, 0.01)})
+    far, _ = small_table(elsewhere=(other,))
+    runner.main(["run", "small"])
+    shown = page.section(far, folder)
+    assert "| far | (0.250 ± 0.010) |" in shown
+    assert "0 not measured, 1 on data that are not at hand" in shown
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_values_on_other_data_fit_their_tables(table):
+    known = {table_row.labels["data"] for table_row in table.rows if "data" in table_row.labels}
+    for row in table.elsewhere:
+        assert list(row.labels) == list(table.rows[0].labels)
+        assert row.labels["data"] not in known
+        assert set(row.published) <= {measure.name for measure in table.measures}
+        columns = {table_row.labels[table.across] for table_row in table.rows}
+        assert row.labels[table.across] in columns
+
+
+def test_the_page_names_versions_and_the_reasons_of_quick_rows(alone, monkeypatch):
+    table, _, folder = alone
+    runner.main(["run", "small"])
+    assert f"polyleaf {records.versions()['polyleaf']}" in page.section(table, folder)
+    far = tuple(tables.Row(row.labels, {"LRAP": tables.Figure(0.9)}) for row in table.rows)
+    worse, _ = small_table(rows=far, why=(({"data": "b"}, "because of b"),))
+    monkeypatch.setattr(page, "TABLES", {"small": worse})
+    runner.main(["all", "--quick"])
+    shown = page.quick_section(folder)
+    assert "- *worse*: Because of b. small b, ours (LRAP)." in shown
+
+
+def test_saturation_points_stand_beside_the_published_ones():
+    rng = np.random.default_rng(0)
+    falling = 0.5 + np.array([0.2, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]) + 1e-4 * rng.normal(size=(10, 7))
+    line = {
+        "row": {"data": "wq", "ensemble": "ET", "share": "all", "aggregation": "total"},
+        "values": {"aRRMSE": falling.tolist()},
+    }
+    shown = forest_numbers.saturation_table([line])
+    assert "| ET | total | 50 (50) = | (75) |" in shown
+    assert "1 within, 0 better, 0 worse" in shown
+
+
+def test_draws_that_count_make_the_trees_of_copied_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    Y = X[:, :2] + 0.1 * rng.normal(size=(60, 2))
+    forest = systems.CopiedRows("RF", 0)
+    forest.N_TREES = 10
+    assert forest.make(5, 0).estimator.max_features == 3
+    assert forest.make(5, 0).estimator.pruning is None
+    predicted = forest.fit(X, Y).predict(X)
+    assert predicted.shape == Y.shape
+    assert np.corrcoef(predicted[:, 0], Y[:, 0])[0, 1] > 0.9
+    # Leaves of one row that was drawn twice: single trees reach some training rows exactly.
+    assert np.any(np.isclose(forest.trees_[0].predict(X), Y))
 
 
 def test_an_unknown_label_is_named(alone):
