@@ -37,3 +37,15 @@ def test_models_are_written_in_every_format(polyleaf, stored, tmp_path):
     session = onnxruntime.InferenceSession(written["onnx"])
     found = session.run(["prediction"], {"X": X.astype(np.float32)})[0]
     np.testing.assert_allclose(found, MODEL.predict(X))
+
+
+def test_a_key_is_kept_in_queries(polyleaf, stored, tmp_path):
+    out = tmp_path / "model.sql"
+    polyleaf("export", stored, "--to", "sql", "--key", "id", "--key", "day", "--out", out)
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE data (id TEXT, day INTEGER, x0 REAL, x1 REAL)")
+        database.execute("INSERT INTO data VALUES ('a', 7, 30, 31), ('b', 8, 0, 1)")
+        found = set(database.execute(out.read_text()).fetchall())
+    assert found == {("a", 7, 1.0), ("b", 8, 0.0)}
+    told = polyleaf("export", stored, "--to", "json", "--key", "id", "--out", out, code=2)
+    assert "--key is for --to sql; got --to json" in told

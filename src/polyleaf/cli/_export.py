@@ -31,10 +31,16 @@ def export(
         bool, typer.Option(help="ONNX in float64, with scores equal to the last bit.")
     ] = False,
     table: Annotated[str, typer.Option(help="SQL: the table to select from.")] = "data",
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="SQL: a column that identifies rows and is kept; may be repeated."),
+    ] = None,
 ) -> None:
     """Write a model for programs without polyleaf: ONNX, treelite, SQL, Python or JSON."""
     if exact and to is not Format.onnx:
         raise ValueError(f"--exact is for --to onnx; got --to {to.value}.")
+    if key and to is not Format.sql:
+        raise ValueError(f"--key is for --to sql; got --to {to.value}.")
     fitted = load(model)
     if to is Format.onnx:
         to_onnx(fitted, out, exact=exact)
@@ -42,7 +48,7 @@ def export(
         to_treelite(fitted).serialize(str(out))
     else:
         text = {
-            Format.sql: lambda: to_sql(fitted, table),
+            Format.sql: lambda: to_sql(fitted, table, key=key or None),
             Format.python: lambda: to_python(fitted),
             Format.json: lambda: to_json(fitted),
         }[to]()

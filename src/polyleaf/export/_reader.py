@@ -31,6 +31,8 @@ class Split:
         Categories, instead of a threshold.
     missing_left : bool
         Whether missing values go left, and categories that fit has not seen.
+    is_date : bool
+        Whether the threshold is a date, in nanoseconds since 1970.
     """
 
     feature: str
@@ -38,6 +40,7 @@ class Split:
     left: list[Any]
     right: list[Any]
     missing_left: bool
+    is_date: bool = False
 
 
 class TreeReader:
@@ -107,7 +110,8 @@ class TreeReader:
             listed = levels.tolist()
             return Split(name, None, listed[:n_left], listed[n_left:], missing_left)
         if structure.category_offset[node] < 0:
-            return Split(name, threshold, [], [], missing_left)
+            is_date = self._features.times.get(j) == "date"
+            return Split(name, threshold, [], [], missing_left, is_date)
         categories = self._features.categories[j].tolist()
         codes = set(structure.left_categories(node).tolist())
         left = [category for code, category in enumerate(categories) if code in codes]

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import keyword
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from polyleaf.checks.numbers import described
+from polyleaf.export._sql import (
+    column_names,
+    key_columns,
+    quoted,
+    sql_source_name,
+    sql_sum,
+    sql_test,
+    sql_value,
+)
 from polyleaf.rules.reader import RuleReader
 from polyleaf.rules.text import check_rules
-
-#: Terms of a sum that stand side by side: databases limit how deep an expression is.
-_TERMS_PER_SUM = 50
 
 
 def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
@@ -33,8 +38,8 @@ def rules_to_python(model: Any, *, function_name: str = "scores") -> str:
     str
         Source of a function from a mapping of feature names to values (None or NaN for missing)
         to a list: a score per label or class, or the predicted numbers. Categories that are
-        neither strings nor numbers, such as intervals or dates, are expected as strings.
-        Columns of dates and durations are numbers to a model: give nanoseconds, since 1970.
+        neither strings nor numbers, such as intervals, are expected as strings. Dates are
+        expected as nanoseconds since 1970, durations as nanoseconds.
 
     Examples
     --------
@@ -114,7 +119,13 @@ def _python_value(value: Any) -> str:
     return repr(value)
 
 
-def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
+def rules_to_sql(
+    model: Any,
+    table: str | Sequence[str],
+    *,
+    prefix: str = "",
+    key: str | Sequence[str] | None = None,
+) -> str:
     """Write rules as one SQL query of CASE expressions.
 
     Parameters
@@ -123,11 +134,12 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
         Fitted.
     table : str or sequence of str
         Name of the table, or its parts, as in ``("schema", "table")``; features are its columns,
-        and missing values are NULL. Categories that are neither strings nor numbers, such as
-        intervals or dates, are expected as strings.
-        Columns of dates and durations are numbers to a model: give nanoseconds, since 1970.
+        and missing values are NULL. `to_sql` says how dates are expected. Categories that are
+        neither strings nor numbers, such as intervals, are expected as strings.
     prefix : str, default=""
         Put in front of the names of outputs, which name the columns of the result.
+    key : str or sequence of str, optional
+        Columns of the table that identify a row. They come first in the result.
 
     Returns
     -------
@@ -141,34 +153,34 @@ def rules_to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") ->
     >>> from polyleaf.export import rules_to_sql
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> model = RuleRegressor(n_rules=2, learning_rate=1.0, bootstrap=False, l2_regularization=0)
-    >>> print(rules_to_sql(model.fit(X, X[:, 0] > 3), "readings"))
+    >>> print(rules_to_sql(model.fit(X, X[:, 0] > 3), "readings", key="id"))
     SELECT
+      "id",
       0.5
       + CASE WHEN "x0" > 3.5 THEN 0.5 ELSE 0 END AS "y"
     FROM "readings"
     """
     reader = check_rules(model)
-    columns = []
-    for k, name in enumerate(reader.value_names):
+    keys = key_columns(key)
+    names = column_names(keys, prefix, reader.value_names)
+    source, columns = _sql_source(reader, table, keys)
+    for k, name in enumerate(names):
         terms = _sql_terms(reader, k) or ["0"]
-        columns.append(f"  {sql_sum(terms)} AS {quoted(joined_name(prefix, name))}")
-    return "SELECT\n" + ",\n".join(columns) + f"\nFROM {_sql_source(reader, table)}"
+        columns.append(f"{sql_sum(terms)} AS {quoted(name)}")
+    return "SELECT\n" + ",\n".join(f"  {column}" for column in columns) + f"\nFROM {source}"
 
 
-def sql_source_name(table: str | Sequence[str]) -> str:
-    """Quote the name of a table, or its parts."""
-    parts = [table] if isinstance(table, str) or not isinstance(table, Sequence) else list(table)
-    if not parts or not all(isinstance(part, str) and part for part in parts):
-        raise ValueError(f"table must be a name or the parts of one; got {described(table)}.")
-    return ".".join(map(quoted, parts))
+def _sql_source(
+    reader: RuleReader, table: str | Sequence[str], keys: list[str]
+) -> tuple[str, list[str]]:
+    """Name the table, or select from it with NULL for categories that fit has not seen.
 
-
-def _sql_source(reader: RuleReader, table: str | Sequence[str]) -> str:
-    """Name the table, or select from it with NULL for categories that fit has not seen."""
+    Returns what to select from, and the columns of the key there.
+    """
     source = sql_source_name(table)
     categories = reader.used_categories()
     if not categories:
-        return source
+        return source, [quoted(name) for name in keys]
     columns = []
     for feature in reader.used_features():
         column = quoted(feature)
@@ -176,67 +188,27 @@ def _sql_source(reader: RuleReader, table: str | Sequence[str]) -> str:
             known = ", ".join(map(sql_value, categories[feature]))
             column = f"CASE WHEN {column} IN ({known}) THEN {column} END AS {column}"
         columns.append(f"    {column}")
-    return "(\n  SELECT\n" + ",\n".join(columns) + f"\n  FROM {source}\n) AS known"
-
-
-def sql_sum(terms: list[str]) -> str:
-    """Add terms up, in brackets where there are many."""
-    while len(terms) > _TERMS_PER_SUM:
-        starts = range(0, len(terms), _TERMS_PER_SUM)
-        parts = [terms[start : start + _TERMS_PER_SUM] for start in starts]
-        terms = ["(" + "\n  + ".join(part) + ")" for part in parts]
-    return "\n  + ".join(terms)
+    kept = []
+    for number, name in enumerate(keys):  # a feature may be part of the key
+        alias = f"key_{number}"
+        while alias in reader.feature_names:
+            alias += "_"
+        columns.append(f"    {quoted(name)} AS {quoted(alias)}")
+        kept.append(f"{quoted(alias)} AS {quoted(name)}")
+    return "(\n  SELECT\n" + ",\n".join(columns) + f"\n  FROM {source}\n) AS known", kept
 
 
 def _sql_terms(reader: RuleReader, channel: int) -> list[str]:
     terms = []
+    dates = reader.dates
     for t in range(reader.rules.n_rules):
         rule = reader.rules.rule(t)
         scores = dict(zip(rule.output.tolist(), rule.score.tolist()))
         if channel not in scores:
             continue
-        tests = [sql_test(*condition) for condition in reader.conditions(t)]
+        tests = [sql_test(*test, test[0] in dates) for test in reader.conditions(t)]
         score = repr(scores[channel])
         terms.append(
             f"CASE WHEN {' AND '.join(tests)} THEN {score} ELSE 0 END" if tests else score
         )
     return terms
-
-
-def sql_test(feature: str, operator: str, value: Any) -> str:
-    """Write a condition."""
-    column = quoted(feature)
-    if operator == "is missing":
-        return f"{column} IS NULL"
-    if operator == "is known":
-        return f"{column} IS NOT NULL"
-    if operator == "in":
-        return f"{column} IN ({', '.join(map(sql_value, value)) or 'NULL'})"
-    if operator in ("<=", ">") and math.isinf(value):  # SQL has no such number
-        largest = math.copysign(sys.float_info.max, value)
-        if value < 0:
-            operator = "<" if operator == "<=" else ">="
-        return f"{column} {operator} {largest!r}"
-    sign = "<>" if operator == "!=" else operator
-    return f"{column} {sign} {sql_value(value)}"
-
-
-def sql_value(value: Any) -> str:
-    """Write a category or a threshold."""
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return repr(value)
-
-
-def joined_name(prefix: Any, name: str) -> str:
-    """Give the name of a column; raise a TypeError unless the prefix is a text."""
-    if not isinstance(prefix, str):
-        raise TypeError(f"prefix must be a str; got {described(prefix)}.")
-    return prefix + name
-
-
-def quoted(name: str) -> str:
-    """Write the name of a column or a table."""
-    return '"' + name.replace('"', '""') + '"'

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from polyleaf.export._reader import Split, TreeReader
-from polyleaf.export._rules_code import (
-    check_function_name,
-    joined_name,
+from polyleaf.export._rules_code import check_function_name, rules_to_python, rules_to_sql
+from polyleaf.export._sql import (
+    column_names,
+    key_columns,
     quoted,
-    rules_to_python,
-    rules_to_sql,
     sql_source_name,
     sql_sum,
     sql_test,
@@ -33,7 +32,13 @@ from polyleaf.rules.text import rules_json
 _DEEPEST_PYTHON = 90
 
 
-def to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
+def to_sql(
+    model: Any,
+    table: str | Sequence[str],
+    *,
+    prefix: str = "",
+    key: str | Sequence[str] | None = None,
+) -> str:
     """Write a tree, a small forest or rules as a query.
 
     Parameters
@@ -45,6 +50,9 @@ def to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
         Missing values are NULL.
     prefix : str, default=""
         Put in front of the names of outputs, which name the columns of the result.
+    key : str or sequence of str, optional
+        Columns of the table that identify a row. They come first in the result. Without a key,
+        nothing says which prediction belongs to which row: SQL promises no order.
 
     Returns
     -------
@@ -52,39 +60,53 @@ def to_sql(model: Any, table: str | Sequence[str], *, prefix: str = "") -> str:
         A SELECT with a column per target, label or class: predictions, probabilities (trees and
         forests) or scores (boosting and rules).
 
+    Notes
+    -----
+    Dates are compared with texts such as ``'2025-03-09 06:00:00.000000+00:00'``, in UTC. This is
+    right for DATE and TIMESTAMP columns, with and without a time zone, and in SQLite for
+    dates kept as text in the same form, which `pandas.DataFrame.to_sql` and ``datetime()``
+    write. SQLite compares texts with numbers without an error: convert dates that are
+    kept as numbers in a view, by ``datetime("when", 'unixepoch')``. Durations are expected as
+    nanoseconds.
+
     Examples
     --------
     >>> import numpy as np
     >>> from polyleaf import TreeRegressor
     >>> from polyleaf.export import to_sql
     >>> X = np.arange(8.0).reshape(-1, 1)
-    >>> print(to_sql(TreeRegressor(max_depth=1).fit(X, X[:, 0] > 3), "readings"))
+    >>> print(to_sql(TreeRegressor(max_depth=1).fit(X, X[:, 0] > 3), "readings", key="id"))
     SELECT
+      key_0 AS "id",
       CASE leaf_0 WHEN 0 THEN 0.0 WHEN 1 THEN 1.0 END AS "y"
     FROM (
       SELECT
+        "id" AS key_0,
         CASE WHEN ("x0" <= 3.5 OR "x0" IS NULL) THEN 0 ELSE 1 END AS leaf_0
       FROM "readings"
     ) AS leaves
     """
     if isinstance(model, RuleEstimator):
-        return rules_to_sql(model, table, prefix=prefix)
+        return rules_to_sql(model, table, prefix=prefix, key=key)
     source = sql_source_name(table)
     reader = TreeReader(model, "SQL")
+    keys = key_columns(key)
+    names = column_names(keys, prefix, reader.value_names)
+    columns = [f"  key_{number} AS {quoted(name)}" for number, name in enumerate(keys)]
+    within = [f"    {quoted(name)} AS key_{number}" for number, name in enumerate(keys)]
     before = 0
-    leaves, choices = [], []
+    choices = []
     for t, root in enumerate(reader.roots):
         n_leaves = int(reader.structure.leaf_ranges[1][root]) - before
         found = reader.values[before : before + n_leaves].astype(np.float64)
-        leaves.append(f"    {_sql_leaf(reader, root, root, before)} AS leaf_{t}")
+        within.append(f"    {_sql_leaf(reader, root, root, before)} AS leaf_{t}")
         choices.append(found.tolist())
         before += n_leaves
-    columns = []
-    for k, name in enumerate(reader.value_names):
+    for k, name in enumerate(names):
         terms = [] if reader.base[k] == 0 else [_sql_number(float(reader.base[k]))]
         terms += [_sql_choice(t, [value[k] for value in of]) for t, of in enumerate(choices)]
-        columns.append(f"  {sql_sum(terms)} AS {quoted(joined_name(prefix, name))}")
-    inner = "(\n  SELECT\n" + ",\n".join(leaves) + f"\n  FROM {source}\n) AS leaves"
+        columns.append(f"  {sql_sum(terms)} AS {quoted(name)}")
+    inner = "(\n  SELECT\n" + ",\n".join(within) + f"\n  FROM {source}\n) AS leaves"
     return "SELECT\n" + ",\n".join(columns) + f"\nFROM {inner}"
 
 
@@ -112,7 +134,7 @@ def _sql_leaf(reader: TreeReader, node: int, root: int, before: int) -> str:
 def _sql_split(split: Split) -> str:
     column = quoted(split.feature)
     if split.threshold is not None:
-        test = sql_test(split.feature, "<=", split.threshold)
+        test = sql_test(split.feature, "<=", split.threshold, split.is_date)
         return f"({test} OR {column} IS NULL)" if split.missing_left else test
     # NULL in a list would be neither in it nor outside of it: no list is empty.
     if split.missing_left:
@@ -143,7 +165,8 @@ def to_python(model: Any, *, function_name: str = "scores") -> str:
     str
         Source of a function from a mapping of feature names to values (None or NaN for missing)
         to a list with a number per target, label or class: predictions, probabilities (trees and
-        forests) or scores (boosting and rules).
+        forests) or scores (boosting and rules). Dates are expected as nanoseconds since 1970,
+        durations as nanoseconds.
 
     Examples
     --------
@@ -227,7 +250,7 @@ def to_json(model: Any) -> str:
         a node. An inner node has ``feature``, ``threshold`` (at most this goes left) or
         ``categories`` (these go left), ``missing`` (``"left"`` or ``"right"``; also for categories
         that were not seen), ``left`` and ``right``; a leaf has ``values``, which are added to the
-        base. NaN stands as null.
+        base. NaN stands as null. Thresholds of dates are nanoseconds since 1970.
 
     Examples
     --------

@@ -45,6 +45,11 @@ class RuleReader:
         self.feature_names = [f"x{j}" for j in range(n_features)] if names is None else list(names)
         self.value_names = value_names(model)
 
+    @property
+    def dates(self) -> set[str]:
+        """Names of the features that are dates."""
+        return {self.feature_names[j] for j, kind in self._times.items() if kind == "date"}
+
     def condition_value(self, feature: int, operator: int, value: float) -> Any:
         """Give the threshold, or the category as the user gave it."""
         if OPERATORS[operator] not in ("=", "!="):
@@ -87,9 +92,9 @@ class RuleReader:
         return [self.feature_names[j] for j in np.unique(self.rules.feature).tolist()]
 
     def used_categories(self) -> dict[str, list[Any]]:
-        """List all categories of each feature of which some body says what it is not.
+        """List the categories of each feature that some condition other than "=" reads.
 
-        Categories that fit has not seen are missing, which such a body must be told.
+        Categories that fit has not seen are missing: they fulfil no such condition.
         """
         is_wide = self.rules.operator != OPERATORS.index("=")
         used = np.unique(self.rules.feature[is_wide]).tolist()
@@ -177,7 +182,7 @@ class RuleReader:
 
 
 def _shortest(value: float, digits: int) -> str:
-    """Write a number with at most so many digits, and no more than it takes to tell it apart.
+    """Write a number with at most so many digits, and no more than it needs to be exact.
 
     >>> _shortest(2.55, 17), _shortest(2.55, 2), _shortest(1e22, 17)
     ('2.55', '2.5', '1e+22')
