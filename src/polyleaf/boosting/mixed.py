@@ -19,6 +19,7 @@ from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data import TargetSchema, names_of
 from polyleaf.estimator.mixed import Mixed, as_frame, targets_as_frame
 from polyleaf.estimator.parameters import documented, is_loss
+from polyleaf.estimator.shared_parameters import loss_from_json
 from polyleaf.files.parameters import Stored
 from polyleaf.losses import Loss, LossPerOutput, Softmax
 from polyleaf.metrics import Metric
@@ -52,8 +53,6 @@ def _loss_to_json(name: str, loss: Any) -> Any:
 
 
 def _loss_from_json(stored: Any) -> Any:
-    if isinstance(stored, str):
-        return stored
     if isinstance(stored, dict) and set(stored) == {"outputs"}:
         pairs = stored["outputs"]
         if not isinstance(pairs, list) or any(
@@ -61,10 +60,8 @@ def _loss_from_json(stored: Any) -> Any:
             for pair in pairs
         ):
             raise ValueError(f"Expected a loss per output; got {shown(pairs, 80)}.")
-        return {
-            name: part if isinstance(part, str) else losses.from_json(part) for name, part in pairs
-        }
-    return losses.from_json(stored)
+        return {name: loss_from_json(part) for name, part in pairs}
+    return loss_from_json(stored)
 
 
 _DECLARED: dict[str, Parameter] = BOOSTING_PARAMETERS | {

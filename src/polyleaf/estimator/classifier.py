@@ -24,7 +24,7 @@ from polyleaf.data import (
 )
 from polyleaf.decoding import Decoder
 from polyleaf.estimator.base import Estimator
-from polyleaf.files.described import complete_parameters
+from polyleaf.files.described import complete_parameters, registered
 from polyleaf.files.parameters import Stored, parameter_to_json
 
 if TYPE_CHECKING:
@@ -311,9 +311,9 @@ def decoding_from_json(stored: Any) -> Any:
     if not isinstance(stored, dict) or set(stored) != {"decoder", "parameters"}:
         raise ValueError(f"Expected a decoder; got {shown(stored, 80)}.")
     name, parameters = stored["decoder"], stored["parameters"]
-    if name not in decoding.DECODERS or not isinstance(parameters, dict):
+    if not isinstance(name, str) or not isinstance(parameters, dict):
         raise ValueError(f"Expected a decoder; got {shown(stored, 80)}.")
-    cls: Any = decoding.DECODERS[name]
+    cls = registered(name, decoding.DECODERS, "decoder", "polyleaf.decoding.DECODERS")
     return cls(**complete_parameters(cls(), parameters, f"A stored {name!r} decoder"))
 
 

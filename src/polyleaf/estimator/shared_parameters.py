@@ -20,6 +20,7 @@ from polyleaf.estimator.parameters import (
     is_random_state,
     is_real,
 )
+from polyleaf.files.described import registered
 from polyleaf.files.parameters import CLASS_WEIGHT, SEED, Stored
 
 DECODINGS = ("auto", "threshold", "known_label_set", "subset", "f1", "jaccard", "top_k")
@@ -29,12 +30,17 @@ def _loss_to_json(name: str, loss: Any) -> Any:
     return losses.to_json(loss) if isinstance(loss, losses.Loss) else loss
 
 
-def _loss_from_json(stored: Any) -> Any:
-    return stored if isinstance(stored, str) else losses.from_json(stored)
+def loss_from_json(stored: Any) -> Any:
+    """Read a `loss` parameter from a model file: a name, or a described loss."""
+    if not isinstance(stored, str):
+        return losses.from_json(stored)
+    if stored != "auto":
+        registered(stored, losses.LOSSES, "loss", "polyleaf.losses.LOSSES")
+    return stored
 
 
 #: Names of losses, or registered ones.
-STORED_LOSS = Stored(_loss_to_json, _loss_from_json)
+STORED_LOSS = Stored(_loss_to_json, loss_from_json)
 
 SHARED_PARAMETERS: dict[str, Parameter] = {
     "n_estimators": Parameter(

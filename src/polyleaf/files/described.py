@@ -2,8 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from polyleaf.checks.numbers import shown
+
+
+class UnregisteredError(ValueError):
+    """A model file names a class that is not registered in this program."""
+
+
+def registered(name: str, registry: Mapping[str, type], what: str, where: str) -> Any:
+    """Give the class that a model file names.
+
+    Parameters
+    ----------
+    name : str
+    registry : mapping of str to type
+    what, where : str
+        What is named, and where users register theirs, for the message.
+
+    Raises
+    ------
+    UnregisteredError
+        If no class has the name.
+
+    Examples
+    --------
+    >>> registered("int", {"int": int}, "number", "NUMBERS")
+    <class 'int'>
+    >>> registered("mine", {"int": int}, "number", "NUMBERS")
+    Traceback (most recent call last):
+        ...
+    polyleaf.files.described.UnregisteredError: the number 'mine' is not registered.
+    Register a class of your own in NUMBERS, under this name, before loading.
+    Registered are 'int'.
+    """
+    if name in registry:
+        return registry[name]
+    raise UnregisteredError(
+        f"the {what} {shown(name, 60)} is not registered. Register a class of your own in "
+        f"{where}, under this name, before loading. Registered are "
+        f"{', '.join(map(repr, registry))}."
+    )
 
 
 def read_description(

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf._registry import ESTIMATORS, META_ESTIMATORS, LazyClasses
 from polyleaf._version import __version__
 from polyleaf.files.card import card_of, check_card, with_scores
+from polyleaf.files.described import UnregisteredError
 from polyleaf.files.pipelines import pipeline_from_file, pipeline_to_file
 from polyleaf.files.storage import ModelFileError, read_model, write_model
 
@@ -84,7 +85,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, of another kind or of a newer version. A ValueError.
+        If the file is damaged, of another kind or of a newer version, or needs a loss,
+        projection, graph or decoder of your own that is not registered. A ValueError.
 
     Examples
     --------
@@ -122,6 +124,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
                 f"({__version__}), and holds what this release does not know: {error} "
                 "Install a newer release."
             ) from error
+        if isinstance(error, UnregisteredError):
+            raise ModelFileError(f"{where} cannot be loaded yet: {error}") from error
         raise ModelFileError(f"{where} is damaged: {error}") from error
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.files.described import read_description
+from polyleaf.files.described import read_description, registered
 from polyleaf.graphs.generators import (
     ChowLiu,
     Edges,
@@ -110,7 +110,7 @@ def from_json(description: Any) -> GraphGenerator:
     ChowLiu(row_share=0.5)
     """
     generator: GraphGenerator
-    generator, params = read_description(description, "graph", _class_named)
+    generator, params = read_description(description, "graph", _stored_class)
     if isinstance(generator, Edges) and isinstance(params["edges"], list):
         pairs = params["edges"]
         params["edges"] = [tuple(pair) if isinstance(pair, list) else pair for pair in pairs]
@@ -126,7 +126,10 @@ def parameter_to_json(graph: Any) -> Any:
 
 def parameter_from_json(stored: Any) -> Any:
     """Undo :func:`parameter_to_json`, but for edges, which come back as `Edges`."""
-    return stored if isinstance(stored, str) else from_json(stored)
+    if not isinstance(stored, str):
+        return from_json(stored)
+    _stored_class(stored)
+    return stored
 
 
 def _plain(value: Any) -> Any:
@@ -135,6 +138,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _stored_class(name: str) -> Any:
+    return registered(name, GRAPHS, "graph", "polyleaf.graphs.GRAPHS")
 
 
 def _class_named(name: str) -> type[GraphGenerator]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.files.described import read_description
+from polyleaf.files.described import read_description, registered
 from polyleaf.losses._base import Loss
 from polyleaf.losses._classes import Softmax
 from polyleaf.losses._examplewise import (
@@ -176,13 +176,8 @@ def _per_output(stored: Any, scales: Any) -> LossPerOutput:
     return loss
 
 
-def _stored_class(name: str) -> type[Loss]:
-    try:
-        return _class_named(name)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} Register a class of your own in polyleaf.losses.LOSSES before loading."
-        ) from error
+def _stored_class(name: str) -> Any:
+    return registered(name, LOSSES, "loss", "polyleaf.losses.LOSSES")
 
 
 def _class_named(name: str) -> type[Loss]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.spelling import did_you_mean
-from polyleaf.files.described import read_description
+from polyleaf.files.described import read_description, registered
 from polyleaf.projections._base import Projection
 from polyleaf.projections._gradient_outputs import GradientSampling, TopOutputs
 from polyleaf.projections._pca import PCA
@@ -148,14 +148,8 @@ def _value_to_json(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _stored_class(name: str) -> type[Projection]:
-    try:
-        return _class_named(name)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} Register a class of your own in polyleaf.projections.PROJECTIONS "
-            "before loading."
-        ) from error
+def _stored_class(name: str) -> Any:
+    return registered(name, PROJECTIONS, "projection", "polyleaf.projections.PROJECTIONS")
 
 
 def _class_named(name: str) -> type[Projection]:

@@ -15,6 +15,7 @@ from polyleaf.estimator.parameters import (
     is_real,
 )
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS
+from polyleaf.files.described import registered
 from polyleaf.files.parameters import Stored
 
 
@@ -26,8 +27,12 @@ def _projection_to_json(name: str, projection: Any) -> Any:
 
 
 def _projection_from_json(stored: Any) -> Any:
-    is_plain = stored is None or isinstance(stored, str)
-    return stored if is_plain else projections.from_json(stored)
+    if stored is None or stored in ("auto", "by_kind"):
+        return stored
+    if not isinstance(stored, str):
+        return projections.from_json(stored)
+    registered(stored, projections.PROJECTIONS, "projection", "polyleaf.projections.PROJECTIONS")
+    return stored
 
 
 TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
