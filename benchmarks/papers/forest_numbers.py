@@ -57,11 +57,15 @@ COSTS = ("aRRMSE", "overfitting score", "s to learn", "µs to predict", "nodes")
 Records = list[dict[str, Any]]
 
 
+def fold_rows(n_rows: int, number: int) -> tuple[Any, Any]:
+    """Give one of ten folds: places of training rows and of test rows."""
+    return list(KFold(N_FOLDS, shuffle=True, random_state=0).split(np.zeros(n_rows)))[number]
+
+
 def fold(name: str, number: int) -> tuple[Any, ...]:
     """Give one of ten folds: training rows and test rows."""
     X, Y = load(name)
-    folds = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(np.zeros(Y.shape[0])))
-    train, test = folds[number]
+    train, test = fold_rows(Y.shape[0], number)
     return take(X, train), take(Y, train), take(X, test), take(Y, test)
 
 
