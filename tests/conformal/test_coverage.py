@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
 
 from polyleaf import ConformalClassifier, ConformalRegressor, RandomForestRegressor
 from polyleaf.conformal.ranks import promised_rank
@@ -114,6 +115,65 @@ def test_gaps_that_do_not_depend_on_residuals_do_no_harm():
         conformal = ConformalRegressor(model, method="prefit", alpha=ALPHA).fit(X, Y)
         found.append([conformal.predict_region(X_new).contains(Y_new).mean()])
     assert np.abs(standard_errors_off(np.array(found), 1 - ALPHA)).max() < 2.5
+
+
+def tied(n, rng):
+    """Few values of few features: many rows have the same residuals."""
+    X = rng.integers(0, 4, size=(n, 2)).astype(float)
+    first = 0.1 * rng.integers(0, 3, n) + X[:, 0] / 3
+    second = 0.3 * rng.poisson(0.7, n) + X[:, 1] / 7
+    return X, np.column_stack([first, second, rng.random(n) < 0.3])
+
+
+def dependent(n, rng):
+    """The same, with outputs that follow from others."""
+    X, Y = tied(n, rng)
+    return X, np.column_stack([Y, 3.0 * Y[:, 0] + 0.7 * Y[:, 1], 1000.0 * Y[:, 1]])
+
+
+def shifted(n, rng):
+    """The same, far from zero."""
+    X, Y = tied(n, rng)
+    return X, Y + 1e6
+
+
+@pytest.mark.parametrize("score", ["max", "mahalanobis", "local", "quantile"])
+@pytest.mark.parametrize("make", [tied, dependent, shifted])
+def test_rows_that_set_the_size_of_a_region_lie_inside(make, score):
+    """Rounding must not put them outside, and with them all new rows that are like them."""
+    for seed in range(25):
+        X, Y = make(120, np.random.default_rng(seed))
+        forest = RandomForestRegressor(n_estimators=4, min_samples_leaf=5, random_state=seed)
+        model = ConformalRegressor(forest, score=score, alpha=ALPHA, cv=2, random_state=seed)
+        model.fit(X, Y)
+        _, rows = next(KFold(2, shuffle=True, random_state=seed).split(X))
+        least = promised_rank(ALPHA, rows.size)
+        assert model.predict_region(X[rows]).contains(Y[rows]).sum() >= least
+        given = np.where(np.arange(Y.shape[1]) == 2, Y[rows], np.nan)
+        assert model.predict_region(X[rows], given=given).contains(Y[rows]).sum() >= least
+        intervals = model.predict_interval(X[rows])
+        inside = (intervals[:, :, 0] <= Y[rows]) & (Y[rows] <= intervals[:, :, 1])
+        assert inside.sum(axis=0).min() >= least
+
+
+@pytest.mark.parametrize("score", ["max", "mahalanobis", "local", "quantile"])
+@pytest.mark.parametrize("method", ["split", "cross", "oob"])
+def test_ties_do_not_lower_the_coverage(method, score):
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(1000 + seed)
+        X, Y = tied(160, rng)
+        X_new, Y_new = tied(150, rng)
+        forest = RandomForestRegressor(n_estimators=4, min_samples_leaf=5, random_state=seed)
+        model = ConformalRegressor(
+            forest, method=method, score=score, alpha=ALPHA, cv=2, random_state=seed
+        ).fit(X, Y)
+        intervals = model.predict_interval(X_new)
+        inside = (intervals[:, :, 0] <= Y_new) & (Y_new <= intervals[:, :, 1])
+        joint = model.predict_region(X_new).contains(Y_new).mean()
+        found.append([joint, *inside.mean(axis=0)])
+    promised = promised_rank(ALPHA, 80) / 81 if method == "split" else 1 - ALPHA
+    assert (standard_errors_off(np.array(found), promised) > -2.5).all()
 
 
 def test_spreads_of_nearly_nothing_do_not_set_the_scale_of_quantile_boxes():

@@ -13,13 +13,19 @@ from polyleaf.checks.matrices import as_floats, read_array
 
 Floats = NDArray[np.float64]
 
+#: Sums and products of outputs are exact up to about this share of their sizes.
+ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+#: Rows lie inside up to this share beyond the edge.
+EDGE = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Region:
     """A region of output space for every row, which holds all outputs together.
 
     Boxes have `lower` and `upper`, ellipsoids `matrix` and `radius`: y lies inside where
-    ``(y - center) @ inv(matrix) @ (y - center) <= radius**2``. The others are None.
+    ``(y - center) @ inv(matrix) @ (y - center) <= radius**2``. The others are None. The edge is
+    inside, up to rounding: calibration rows lie on it, and so do new rows that are like them.
 
     Attributes
     ----------
@@ -98,10 +104,12 @@ class Region:
         counted = ~self.known & ~np.isnan(differences)
         distance = np.zeros(len(self))
         for pattern, rows in _patterns(counted):
+            at = np.ix_(rows, pattern)
+            sizes = np.abs(values[at]) + np.abs(self.center[at])
             part = self.matrix[rows][:, pattern][:, :, pattern]
-            left = differences[rows][:, pattern]
-            distance[rows] = np.einsum("ij,ij->i", left, _solve(part, left))
-        return np.asarray(distance <= self.radius**2 * (1.0 + 1e-12))
+            lengths, errors, shares = _lengths(part, differences[at], sizes)
+            distance[rows] = (lengths - errors) / (1.0 + shares)
+        return np.asarray(distance <= self.radius * (1.0 + EDGE))
 
     def log_volume(self) -> Floats:
         """Give the natural logarithm of the volumes, over the outputs that are not known.
@@ -177,10 +185,28 @@ def _patterns(counted: NDArray[np.bool_]) -> list[tuple[NDArray[np.intp], NDArra
     ]
 
 
-def _solve(matrices: Floats, vectors: Floats) -> Floats:
-    """Solve a system per row, scaled to diagonals of ones."""
+def _lengths(matrices: Floats, vectors: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give the length of each vector in the metric of its matrix, and how exact it is.
+
+    Where outputs depend on each other, the rounding of single outputs counts for much.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (m, k, k)
+    vectors : ndarray of shape (m, k)
+        Differences of outputs.
+    sizes : ndarray of shape (m, k)
+        Of what was subtracted.
+
+    Returns
+    -------
+    lengths, errors, shares : ndarray of shape (m,)
+        A length may be off by its error, and by its share of itself.
+    """
     scale = np.sqrt(np.einsum("njj->nj", matrices))
-    correlation = matrices / (scale[:, :, np.newaxis] * scale[:, np.newaxis])
-    return np.asarray(
-        np.linalg.solve(correlation, (vectors / scale)[..., np.newaxis])[..., 0] / scale
-    )
+    inverse = np.linalg.inv(matrices / (scale[:, :, np.newaxis] * scale[:, np.newaxis]))
+    unit = vectors / scale
+    squares = np.einsum("nj,njk,nk->n", unit, inverse, unit)
+    stretch = np.maximum(np.einsum("njj->nj", inverse), 0.0)
+    errors = ROUNDING * ((1.0 + sizes / scale) * np.sqrt(stretch)).sum(axis=1)
+    return np.sqrt(np.maximum(squares, 0.0)), errors, ROUNDING * stretch.sum(axis=1)

@@ -31,7 +31,7 @@ from polyleaf.conformal.radii import (
     split_moments,
 )
 from polyleaf.conformal.ranks import kth_smallest, promised_rank
-from polyleaf.conformal.region import Region
+from polyleaf.conformal.region import EDGE, ROUNDING, Region
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -249,8 +249,11 @@ def _conditioned(forecast: Forecast, split: Split, given: Floats | None) -> tupl
 def _box(sides: list[_Sides], rank: int) -> tuple[Floats, Floats]:
     """Give the bounds of boxes, each of shape (m, u)."""
     if len(sides) == 1:
-        half = kth_smallest(sides[0].radii, rank)[:, np.newaxis] * sides[0].unit
-        return sides[0].center - half, sides[0].center + half
+        center = sides[0].center
+        half = _with_edge(
+            kth_smallest(sides[0].radii, rank)[:, np.newaxis] * sides[0].unit, center
+        )
+        return center - half, center + half
     shape = sides[0].center.shape
     n_radii = sum(side.radii.shape[1] for side in sides)
     lower, upper = np.empty(shape), np.empty(shape)
@@ -261,13 +264,23 @@ def _box(sides: list[_Sides], rank: int) -> tuple[Floats, Floats]:
             centers, halves = [], []
             for side in sides:
                 radii = side.radii if side.radii.shape[0] == 1 else side.radii[rows]
-                half = radii * side.unit[rows, j, np.newaxis]
+                center = side.center[rows, j, np.newaxis]
+                half = _with_edge(radii * side.unit[rows, j, np.newaxis], center)
                 halves.append(half)
-                centers.append(np.broadcast_to(side.center[rows, j, np.newaxis], half.shape))
+                centers.append(np.broadcast_to(center, half.shape))
             center, half = np.concatenate(centers, axis=1), np.concatenate(halves, axis=1)
             upper[rows, j] = kth_smallest(center + half, rank)
             lower[rows, j] = -kth_smallest(half - center, rank)
     return lower, upper
+
+
+def _with_edge(half: Floats, center: Floats) -> Floats:
+    """Widen half-widths by their rounding, so that boxes hold the rows that lie on their edge.
+
+    A width of nothing stays: an output that equals its center differs from it by exactly nothing.
+    """
+    rounding = np.where(half > 0.0, ROUNDING * np.abs(center), 0.0)
+    return np.asarray(half * (1.0 + EDGE) + rounding)
 
 
 def _ellipsoid_of(
