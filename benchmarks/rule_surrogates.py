@@ -291,6 +291,7 @@ def main() -> None:
     """Measure what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", nargs="+", default=["emotions", "scene", "yeast", "enron"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="WAY")
     parser.add_argument("--rules", type=int, default=300)
     parser.add_argument("--divisions", type=int, default=3)
     parser.add_argument("--penalties", type=float, nargs="+", default=[1.0, 4.0, 16.0])
@@ -298,7 +299,7 @@ def main() -> None:
     runs = Runs("rule-surrogates")
     for number in range(options.divisions):
         for name in options.data:
-            for way in WAYS:
+            for way in options.ways:
                 for penalty in options.penalties:
                     key = {"data": name, "way": way, "rules": options.rules, "division": number}
                     runs.measure(

@@ -60,8 +60,9 @@ HINTS = {
 
 def lacks(table: Table) -> str | None:
     """Name the first thing that a table needs and that is not there."""
+    folder = data_folder()
     there = {
-        "data": data_folder() is not None,
+        "data": folder is not None and (folder / "multilabel").is_dir(),
         "xgboost": importlib.util.find_spec("xgboost") is not None,
         "java": shutil.which("java") is not None,
         "clus": importlib.util.find_spec("clus") is not None,
@@ -177,7 +178,7 @@ def run_all(options: argparse.Namespace, command: str) -> None:
         if lack is not None:
             missing.setdefault(lack, []).append(table.name)
     for lack, names in missing.items():
-        print(f"Left out: {', '.join(names)}. Missing is {HINTS[lack]}.", flush=True)
+        print(f"Left out: {', '.join(names)}. What is missing: {HINTS[lack]}.", flush=True)
     if not there:
         raise SystemExit("There is nothing to measure.")
     failed: dict[str, str] = {}

@@ -158,14 +158,15 @@ def test_what_is_missing_to_run_is_named(alone, monkeypatch, capsys):
         runner.main(["run", "unknown"])
     with pytest.raises(SystemExit, match="nothing to measure"):
         runner.main(["all", "--quick"])
-    assert "Left out: small. Missing is java on the path" in capsys.readouterr().out
+    assert "Left out: small. What is missing: java on the path" in capsys.readouterr().out
 
 
-def test_everything_else_is_measured_where_data_are_missing(alone, monkeypatch, capsys):
-    table, calls, _ = alone
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_everything_else_is_measured_where_data_are_missing(alone, monkeypatch, capsys, is_empty):
+    table, calls, folder = alone
     other, others = small_table(name="other", needs=("data",))
     monkeypatch.setattr(runner, "TABLES", {"other": other, "small": table})
-    monkeypatch.setattr(runner, "data_folder", lambda: None)
+    monkeypatch.setattr(runner, "data_folder", lambda: folder if is_empty else None)
     runner.main(["all", "--quick"])
     assert calls == [("b", 0)]
     assert others == []
