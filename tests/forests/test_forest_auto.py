@@ -8,6 +8,10 @@ from scipy import sparse
 
 import polyleaf
 from polyleaf import projections
+from polyleaf.datasets import make_friedman1_targets
+from polyleaf.forests import race
+from polyleaf.forests.growing import ForestGrower
+from polyleaf.forests.training import forest_settings
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(90, 12))
@@ -75,14 +79,58 @@ def test_the_forest_is_that_of_the_choice(case):
 def test_all_views_race_with_three_numbers_of_features():
     tried = fitted("numbers").auto_results_
     assert {each["max_features"] for each in tried} == {3, 4, 12}
-    assert len(tried) == 15
+    assert len(tried) == 18
     assert tried[0]["projection"] == "None"
     scored = [each for each in tried if each["score"] is not None]
-    assert 1 < len(scored) <= 7
+    assert 1 < len(scored) <= 9
     model = fitted("numbers")
     best = max(scored, key=lambda each: each["score"])
     assert best["max_features"] == model.max_features_
     assert best["projection"] == repr(model.projection_)
+
+
+def test_targets_that_have_nothing_in_common_get_trees_of_their_own():
+    X, Y = make_friedman1_targets(400, structure="ind", random_state=0)
+    model = polyleaf.RandomForestRegressor(projection="auto", n_estimators=40, random_state=0)
+    model.fit(X[:250], Y[:250])
+    assert repr(model.projection_) == "RoundRobin()"
+    shared = polyleaf.RandomForestRegressor(projection=None, n_estimators=40, random_state=0)
+    shared.fit(X[:250], Y[:250])
+    assert model.score(X[250:], Y[250:]) > shared.score(X[250:], Y[250:]) + 0.1
+
+
+def test_targets_that_share_their_inputs_do_not():
+    X, Y = make_friedman1_targets(400, structure="chain", random_state=0)
+    model = polyleaf.RandomForestRegressor(projection="auto", n_estimators=40, random_state=0)
+    assert repr(model.fit(X, Y).projection_) != "RoundRobin()"
+
+
+def test_errors_by_channel_are_those_by_row_where_all_trees_count():
+    targets = CASES["numbers"][1]
+    model = polyleaf.RandomForestRegressor(projection=None, n_estimators=20, random_state=0)
+    data = model._read(FEATURES, targets, None, None)
+    settings = forest_settings(model, (90, 12))
+    score = race.OutOfBagScore(data, settings, np.arange(90))
+    members = list(ForestGrower(data, settings, [0]).grow(range(20), 1))
+    by_row = score.error(members, 1, 5.0)
+    used = np.ones((20, 7), bool)
+    by_channel = score._channel_votes(members, used, 1, 5.0)[1].sum()
+    assert by_channel == pytest.approx(by_row, rel=1e-6)
+    _, errors = score._channel_votes(members, used, 1, None)
+    assert 1.0 - errors.sum() == pytest.approx(score(members, 1), rel=1e-6)
+
+
+def test_the_race_averages_trees_as_the_forest_does():
+    """Half of the targets is poor with total averaging where they have nothing in common."""
+    X, Y = make_friedman1_targets(300, structure="ind", random_state=1)
+    found = {}
+    for aggregation in ("total", "mixed"):
+        model = polyleaf.RandomForestRegressor(
+            projection="auto", aggregation=aggregation, n_estimators=30, random_state=0
+        ).fit(X, Y)
+        half = [each for each in model.auto_results_ if each["projection"] == "Subsample()"]
+        found[aggregation] = min(each["error"] for each in half if each["error"])
+    assert found["mixed"] < found["total"] - 0.05
 
 
 def test_the_race_keeps_its_budget():

@@ -9,6 +9,10 @@ the split search, not seconds, so that the same seed makes the same choice every
 With e_i the squared error of the mean of the m_i trees that did not see row i, and s_i the mean of
 their own squared errors, the error of T such trees is estimated without bias by
 s_i - v_i + v_i / T, where v_i = (s_i - e_i) m_i / (m_i - 1) is the variance between trees.
+
+Where not all trees count for all outputs (a tree for each output; subspace averaging), all this is
+done channel by channel. A forest with a tree for each output takes that many times the trees, and
+wins only if it is better by a margin.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from scipy import sparse
 
 from polyleaf.forests.growing import ForestGrower, ForestSettings, Member
 from polyleaf.metrics import label_ranking_average_precision_score
-from polyleaf.projections import Gaussian, Projection, SparseRademacher, Subsample
+from polyleaf.projections import Gaussian, Projection, RoundRobin, SparseRademacher, Subsample
 from polyleaf.trees.channels import output_scaling
 
 if TYPE_CHECKING:
@@ -39,6 +43,12 @@ _FIRST_TREES = 12
 _BUDGET = 8.0
 #: Rows on which candidates are compared.
 _MOST_ROWS = 4096
+#: With more outputs, a tree for each is not tried.
+_MOST_SINGLE_OUTPUTS = 32
+#: How much higher the score of a tree for each output must be.
+_SINGLE_MARGIN = 0.01
+#: Averagings for which trees that did not see an output do not, or not always, count.
+_BY_OUTPUT = ("subspace", "mixed")
 
 
 @dataclass(eq=False)
@@ -56,6 +66,8 @@ class Candidate:
         After the second round; greater is better.
     work : int
         Additions spent on its trees.
+    per_estimator : int
+        Trees that one estimator has.
     """
 
     projection: Projection | None
@@ -64,6 +76,17 @@ class Candidate:
     error: float = np.inf
     score: float = -np.inf
     work: int = 0
+    per_estimator: int = 1
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every output has trees of its own."""
+        return isinstance(self.projection, RoundRobin)
+
+    @property
+    def n_grown(self) -> int:
+        """Number of estimators that have grown."""
+        return len(self.members) // self.per_estimator
 
     def describe(self) -> dict[str, Any]:
         """Give what was tried and what came of it; None: it was not measured."""
@@ -77,14 +100,15 @@ class Candidate:
         }
 
 
-def candidates(settings: ForestSettings, n_outputs: int, n_features: int) -> list[Candidate]:
+def candidates(n_outputs: int, n_features: int, n_single: int = 0) -> list[Candidate]:
     """List what is worth a try: the square root of the features first, without a projection.
 
     Parameters
     ----------
-    settings : ForestSettings
     n_outputs : int
     n_features : int
+    n_single : int
+        Outputs that each may have a tree of its own.
     """
     views: list[Projection | None] = [None]
     if n_outputs > 1:
@@ -95,7 +119,13 @@ def candidates(settings: ForestSettings, n_outputs: int, n_features: int) -> lis
             SparseRademacher("log"),
         ]
     widths = dict.fromkeys([max(1, math.isqrt(n_features)), max(1, n_features // 3), n_features])
-    return [Candidate(view, width) for width in widths for view in views]
+    if 1 < n_single <= _MOST_SINGLE_OUTPUTS:
+        views.append(RoundRobin())
+    return [
+        Candidate(view, width, per_estimator=n_single if isinstance(view, RoundRobin) else 1)
+        for width in widths
+        for view in views
+    ]
 
 
 class Race:
@@ -110,6 +140,8 @@ class Race:
         The outcome does not depend on it.
     on_tree : callable
         Called after every tree.
+    aggregation : str
+        How the forest averages its trees.
     """
 
     def __init__(
@@ -119,6 +151,7 @@ class Race:
         entropy: Sequence[int],
         n_threads: int,
         on_tree: Callable[[], None] = lambda: None,
+        aggregation: str = "total",
     ) -> None:
         self._data = data
         # Without a bootstrap there is nothing to tell candidates apart by.
@@ -129,8 +162,17 @@ class Race:
         n_rows = data.n_rows
         rng = np.random.default_rng([*entropy, 2**33])
         some = rng.permutation(n_rows)[:_MOST_ROWS] if n_rows > _MOST_ROWS else np.arange(n_rows)
-        self._score = OutOfBagScore(data, settings, np.sort(some))
-        self.tried = candidates(settings, data.targets.schema.n_outputs, data.features.n_features)
+        self._score = OutOfBagScore(data, settings, np.sort(some), aggregation)
+        shape = data.targets.schema.n_outputs, data.features.n_features
+        self.tried = candidates(*shape, self._count_single_outputs())
+
+    def _count_single_outputs(self) -> int:
+        """Count the trees of an estimator that has one for each output that varies."""
+        if self._data.targets.is_sparse or self._data.targets.n_channels < 2:
+            return 0
+        tree = replace(self._settings.tree, projection=RoundRobin())
+        grower = ForestGrower(self._data, replace(self._settings, tree=tree), self._entropy)
+        return grower.n_trees_per_estimator
 
     def run(self) -> Candidate:
         """Let the candidates race and give the winner."""
@@ -140,23 +182,24 @@ class Race:
         self._grow(first, n_trees)
         budget = _BUDGET * first.work / n_trees * n_estimators
         for candidate in self.tried[1:]:
-            # What it takes to search all outputs; a view takes less.
-            width = candidate.max_features / first.max_features
+            # What it takes to search all outputs; a view takes less. One by one, they take up to
+            # twice as much: every tree counts rows, too.
+            width = (1 + candidate.is_single) * candidate.max_features / first.max_features
             if self._spent + first.work * width <= budget:
                 self._grow(candidate, n_trees)
         grown = [candidate for candidate in self.tried if candidate.members]
         for candidate in grown:
-            candidate.error = self._score.error(candidate.members, self._n_threads)
+            growth = n_estimators / candidate.n_grown
+            candidate.error = self._score.error(candidate.members, self._n_threads, growth)
         grown.sort(key=lambda each: each.error)
         finalists = grown[: max(1, len(grown) // 2)]
         n_trees = max(n_trees, n_estimators // 2)
         for candidate in finalists if len(finalists) > 1 else []:
-            per_tree = candidate.work / len(candidate.members)
-            rest = per_tree * (n_trees - len(candidate.members))
+            rest = candidate.work / candidate.n_grown * (n_trees - candidate.n_grown)
             if candidate is finalists[0] or self._spent + rest <= budget:
                 self._grow(candidate, n_trees)
                 candidate.score = self._score(candidate.members, self._n_threads)
-        return max(finalists, key=lambda each: each.score)
+        return max(finalists, key=lambda each: each.score - _SINGLE_MARGIN * each.is_single)
 
     @property
     def _spent(self) -> int:
@@ -169,7 +212,7 @@ class Race:
             max_features=candidate.max_features,
         )
         grower = ForestGrower(self._data, replace(self._settings, tree=tree), self._entropy)
-        trees = range(len(candidate.members), n_trees)
+        trees = range(len(candidate.members), n_trees * candidate.per_estimator)
         with closing(grower.grow(trees, self._n_threads)) as grown:
             for member in grown:
                 candidate.members.append(member)
@@ -207,10 +250,16 @@ class OutOfBagScore:
     settings : ForestSettings
     rows : ndarray of shape (n_rows,)
         Training rows to score on.
+    aggregation : str
+        How the forest averages its trees.
     """
 
     def __init__(
-        self, data: TrainingData, settings: ForestSettings, rows: NDArray[np.intp]
+        self,
+        data: TrainingData,
+        settings: ForestSettings,
+        rows: NDArray[np.intp],
+        aggregation: str = "total",
     ) -> None:
         scaling = output_scaling(data, settings.tree.normalize_outputs)
         self._factors = scaling.factors
@@ -218,7 +267,7 @@ class OutOfBagScore:
         self._scale = float(np.sum((scaling.moments.std * scaling.factors) ** 2)) or 1.0
         self._data = data
         self._rows = rows
-        self._n_estimators = settings.n_estimators
+        self._aggregation = aggregation
         outputs = data.targets
         self._truth: Any = outputs.values[rows]
         self._ranks_labels = (
@@ -227,7 +276,7 @@ class OutOfBagScore:
             and (outputs.weights is None or outputs.weights.ndim == 1)
         )
 
-    def error(self, members: list[Member], n_threads: int) -> float:
+    def error(self, members: list[Member], n_threads: int, growth: float) -> float:
         """Estimate the error of a forest of all its trees, relative to predicting the mean.
 
         Parameters
@@ -235,7 +284,11 @@ class OutOfBagScore:
         members : list of Member
             Some of its trees.
         n_threads : int
+        growth : float
+            How many times as many it will have.
         """
+        if self._is_by_channel(members):
+            return float(self._best_votes(members, n_threads, growth)[1].sum())
         vote = self._vote(members, n_threads)
         kept = vote.n_trees >= 2
         if not kept.any():
@@ -243,7 +296,7 @@ class OutOfBagScore:
         together, own, n_trees = self._squares(vote.mean, vote.at), vote.own, vote.n_trees
         together, own, n_trees = together[kept], own[kept], n_trees[kept]
         variance = (own - together) * n_trees / (n_trees - 1)
-        estimate = own - variance + variance / self._n_estimators
+        estimate = own - variance + variance / (len(members) * growth)
         return float(estimate.mean() / self._scale)
 
     def __call__(self, members: list[Member], n_threads: int) -> float:
@@ -254,20 +307,107 @@ class OutOfBagScore:
         members : list of Member
         n_threads : int
         """
+        if self._is_by_channel(members):
+            mean, errors = self._best_votes(members, n_threads)
+            ranking = self._rank(mean, np.arange(self._rows.size))
+            return 1.0 - float(errors.sum()) if ranking is None else ranking
         vote = self._vote(members, n_threads)
         if not vote.at.size:
             return -np.inf
-        if self._ranks_labels:
-            truth, weights = self._truth[vote.at], self._data.targets.weights
-            has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
-            if has_labels.any():
-                at = self._rows[vote.at]
-                return label_ranking_average_precision_score(
-                    truth[has_labels],
-                    vote.mean[has_labels],
-                    sample_weight=None if weights is None else weights[at][has_labels],
-                )
+        ranking = self._rank(vote.mean, vote.at)
+        if ranking is not None:
+            return ranking
         return 1.0 - float(self._squares(vote.mean, vote.at).mean()) / self._scale
+
+    def _rank(self, mean: Any, at: NDArray[np.intp]) -> float | None:
+        """Score the ranking of labels, if that is what counts and there are any."""
+        truth, weights = self._truth[at], self._data.targets.weights
+        if not self._ranks_labels:
+            return None
+        has_labels = np.asarray(truth.sum(axis=1)).ravel() > 0
+        if not has_labels.any():
+            return None
+        by_row = None if weights is None else weights[self._rows[at]][has_labels]
+        return label_ranking_average_precision_score(
+            truth[has_labels], mean[has_labels], sample_weight=by_row
+        )
+
+    def _is_by_channel(self, members: list[Member]) -> bool:
+        """Tell whether some trees do not count for some channels."""
+        if self._data.targets.is_sparse:
+            return False
+        return any(
+            not member.updated.all() or (self._aggregation in _BY_OUTPUT and not member.seen.all())
+            for member in members
+        )
+
+    def _best_votes(
+        self, members: list[Member], n_threads: int, growth: float | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Average the trees that count for each channel; of the averagings, take the better one.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows, n_channels)
+        errors : ndarray of shape (n_channels,)
+            Relative to predicting all means; of so many times the trees, if `growth` is given.
+        """
+        updated = np.vstack([member.updated for member in members])
+        seen = updated & np.vstack([member.seen for member in members])
+        masks = {"total": [updated], "subspace": [seen], "mixed": [updated, seen]}
+        found = [
+            self._channel_votes(members, used, n_threads, growth)
+            for used in masks.get(self._aggregation, [updated])
+        ]
+        mean, errors = found[0]
+        for other, own in found[1:]:
+            mean, errors = np.where(own < errors, other, mean), np.minimum(own, errors)
+        return mean, errors
+
+    def _entry_weights(self) -> NDArray[np.float64]:
+        """Give the weight of every entry, 0 where it is not observed: (n_rows, n_channels)."""
+        outputs, weights = self._data.targets, np.ones(self._truth.shape)
+        if outputs.weights is not None:
+            by_row = outputs.weights[self._rows]
+            weights = weights * (by_row[:, None] if by_row.ndim == 1 else by_row)
+        return weights if outputs.observed is None else weights * outputs.observed[self._rows]
+
+    def _channel_votes(
+        self,
+        members: list[Member],
+        used: NDArray[np.bool_],
+        n_threads: int,
+        growth: float | None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Average trees for the channels that `used`, of shape (n_trees, n_channels), names."""
+        shape = self._rows.size, self._data.targets.n_channels
+        total, own, counts = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for member, channels in zip(members, used):
+            outside = np.ones(self._data.n_rows, np.bool_)
+            outside[member.forest.leaf_rows] = False
+            at = np.flatnonzero(outside[self._rows])
+            if not at.size:
+                continue
+            tree = member.forest.tree(0)
+            predicted = np.asarray(tree.predict(self._data.encoded[self._rows[at]], n_threads))
+            known = channels & ~np.isnan(predicted)
+            predicted = np.where(known, predicted, 0.0)
+            total[at] += predicted
+            own[at] += known * (predicted - self._truth[at]) ** 2
+            counts[at] += known
+        weights = self._entry_weights()
+        means = (weights * self._truth).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)
+        mean = np.where(counts > 0, total / np.maximum(counts, 1.0), means)
+        squares, kept = (mean - self._truth) ** 2, counts > 0
+        if growth is not None:
+            kept = counts >= 2
+            own = own / np.maximum(counts, 1.0)
+            variance = (own - squares) * counts / np.maximum(counts - 1.0, 1.0)
+            squares = own - variance + variance / np.maximum(used.sum(axis=0) * growth, 1.0)
+        weights = weights * kept
+        errors = (weights * squares).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)
+        errors = np.where(kept.any(axis=0) | ~used.any(axis=0), errors, np.inf)
+        return mean, errors * self._factors**2 / self._scale
 
     def _vote(self, members: list[Member], n_threads: int) -> _Vote:
         n_rows = self._rows.size

@@ -193,7 +193,7 @@ def _choose(
         view, max_features, tried = old.projection, old.max_features, old.auto_results
     else:
         with progress_bar("choosing a view", 0, forest.verbose) as advance:
-            race = Race(data, settings, entropy, n_threads, advance)
+            race = Race(data, settings, entropy, n_threads, advance, forest.aggregation)
             winner = race.run()
         tried = [candidate.describe() for candidate in race.tried]
         view, max_features = winner.projection, winner.max_features
