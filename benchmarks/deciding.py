@@ -24,6 +24,8 @@ from benchmarks.papers.runs import Runs, load, markdown, take
 from benchmarks.real_data import REAL_DATA
 from polyleaf import (
     BaggedTreesRegressor,
+    BoostingClassifier,
+    BoostingRegressor,
     ExtraTreesRegressor,
     GraphEnsembleClassifier,
     RandomForestClassifier,
@@ -78,6 +80,18 @@ def _rules(make: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _boosting(make: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "default": partial(make),
+        "subsample 0.7": partial(make, subsample=0.7),
+        "features 0.5": partial(make, max_features=0.5),
+        "both": partial(make, subsample=0.7, max_features=0.5),
+        "step 0.05": partial(make, learning_rate=0.05),
+        "5 rows a leaf": partial(make, min_samples_leaf=5),
+        "all three": partial(make, subsample=0.7, max_features=0.5, min_samples_leaf=3),
+    }
+
+
 _GRAPHS = partial(GraphEnsembleClassifier, n_estimators=5, calibration_folds=None)
 
 QUESTIONS = {
@@ -88,6 +102,8 @@ QUESTIONS = {
     "bins-labels": Question("multilabel", _exactness(RandomForestClassifier)),
     "rules": Question("regression", _rules(RuleRegressor), most_values=30_000),
     "rules-labels": Question("multilabel", _rules(RuleClassifier), most_values=100_000),
+    "boosting": Question("regression", _boosting(BoostingRegressor), most_values=150_000),
+    "boosting-labels": Question("multilabel", _boosting(BoostingClassifier), most_values=150_000),
     "graphs": Question(
         "multilabel",
         {
