@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from polyleaf import BoostingRegressor, projections
+from polyleaf import BoostingRegressor, losses, projections
 from polyleaf.boosting.model import BoostedTrees
 
 X = np.random.default_rng(0).normal(size=(50, 3))
@@ -84,3 +84,13 @@ def test_missing_arrays_are_refused(kind):
             continue
         with pytest.raises(ValueError, match="Expected"):
             BoostedTrees.from_arrays(arrays)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", losses.Quantile([0.1, 0.9])])
+def test_many_rows_are_predicted_as_a_few_are(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 3))
+    Y = np.exp(X @ rng.normal(size=(3, 2)))
+    model = BoostingRegressor(n_estimators=3, loss=loss, random_state=0).fit(X[:300], Y[:300])
+    some = np.array([0, 8_191, 8_192, 16_383, 16_384, 32_767, 32_768, 39_999])
+    np.testing.assert_array_equal(model.predict(X)[some], model.predict(X[some]))
