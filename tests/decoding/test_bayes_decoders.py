@@ -18,8 +18,14 @@ from polyleaf.decoding import (
     _bayes,
     draws_to_joint,
 )
-from polyleaf.decoding._expected_size import f1_by_size, jaccard_by_size
+from polyleaf.decoding._expected_size import (
+    f1_by_size,
+    jaccard_by_size,
+    most_f1_sizes,
+    most_jaccard_sizes,
+)
 from polyleaf.decoding._jaccard_search import _expected, _local_search
+from polyleaf.decoding._rules import first_labels
 
 
 def all_sets(d):
@@ -160,6 +166,78 @@ def test_f1_with_hundreds_of_labels_agrees_with_draws():
         assert values[k] == pytest.approx(simulated.mean(), abs=5 * simulated.std() / 140)
 
 
+def naive_inverses(tail, x):
+    """E[1 / (x + B)] from the whole distribution of the number of true labels."""
+    shares = np.ones(1)
+    for p in tail:
+        shares = np.convolve(shares, [1 - p, p])
+    return shares @ (1.0 / (x + np.arange(shares.size)[:, np.newaxis]))
+
+
+def naive_values(p, utility):
+    """The expected utility of the k likeliest labels for every k, without any bound."""
+    heads, values = np.ones(1), [np.prod(1 - p)]
+    for k in range(1, p.size + 1):
+        heads = np.convolve(heads, [1 - p[k - 1], p[k - 1]])
+        if utility is f1:
+            hits = np.arange(k + 1.0)
+            values.append((2 * hits * heads) @ naive_inverses(p[k:], k + hits))
+        else:
+            values.append(p[:k].sum() * naive_inverses(p[k:], np.array([float(k)]))[0])
+    return np.array(values)
+
+
+def many_probabilities(kind, seed, d=120):
+    rng = np.random.default_rng(seed)
+    return {
+        "rare": rng.beta(0.3, 6.0, size=(12, d)),
+        "likely": rng.beta(3.0, 1.0, size=(12, d)),
+        "alike": np.full((12, d), 0.03) + 1e-4 * rng.random((12, d)),
+        "steps": rng.integers(0, 4, size=(12, d)) / 8.0,
+        "mixed": rng.beta(0.3, 6.0, size=(12, d)) ** rng.uniform(0.1, 3.0, size=(12, 1)),
+    }[kind]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", ["rare", "likely", "alike", "steps", "mixed"])
+@pytest.mark.parametrize("goal", ["f1", "jaccard"])
+def test_bounds_on_the_size_of_a_set_change_no_set(goal, kind, seed):
+    decoder, utility, most_sizes, by_size = {
+        "f1": (ExampleF1(), f1, most_f1_sizes, f1_by_size),
+        "jaccard": (Jaccard(), jaccard, most_jaccard_sizes, jaccard_by_size),
+    }[goal]
+    p = many_probabilities(kind, seed)
+    descending = -np.sort(-p, axis=1)
+    values = np.array([naive_values(row, utility) for row in descending])
+    sizes, most = decoder.decode(p).sum(axis=1), most_sizes(descending)
+    np.testing.assert_allclose(values[np.arange(12), sizes], values.max(axis=1), rtol=1e-9)
+    assert (values.argmax(axis=1) <= most).all()
+    n_sizes = int(most.max())
+    np.testing.assert_allclose(
+        by_size(descending, n_sizes), values[:, : n_sizes + 1], rtol=1e-8, atol=1e-12
+    )
+
+
+def test_only_small_sets_are_tried_where_few_of_many_labels_are_true():
+    p = -np.sort(-np.random.default_rng(0).beta(0.3, 12.0, size=(50, 1000)), axis=1)
+    assert p.sum(axis=1).mean() > 20
+    assert most_f1_sizes(p).max() < 150
+    assert most_jaccard_sizes(p).max() < 150
+
+
+@pytest.mark.parametrize("sizes", ["random", "none", "all"])
+def test_of_tied_labels_the_first_are_taken(sizes):
+    rng = np.random.default_rng(0)
+    p = rng.integers(0, 4, size=(200, 9)) / 3.0
+    n = {"random": rng.integers(0, 10, size=200), "none": np.zeros(200, int)}.get(
+        sizes, np.full(200, 9)
+    )
+    naive = np.zeros(p.shape, dtype=bool)
+    for i, row in enumerate(p):
+        naive[i, sorted(range(9), key=lambda j: (-row[j], j))[: n[i]]] = True
+    np.testing.assert_array_equal(first_labels(p, n), naive)
+
+
 @each_goal
 def test_blocks_and_sparse_probabilities_do_not_matter(decoder, utility, monkeypatch):
     p = np.random.default_rng(0).beta(0.3, 1.0, size=(40, 7))
@@ -170,6 +248,7 @@ def test_blocks_and_sparse_probabilities_do_not_matter(decoder, utility, monkeyp
     np.testing.assert_array_equal(as_sparse.toarray(), whole)
     monkeypatch.setattr(_base, "_BLOCK_ENTRIES", 30)
     monkeypatch.setattr(_bayes, "_BLOCK_ENTRIES", 30)
+    monkeypatch.setattr(_bayes, "_SIZE_ENTRIES", 30)
     np.testing.assert_array_equal(decoder.decode(p), whole)
 
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics import f1_score, hamming_loss
 
 from polyleaf.decoding import LabelThresholds, Threshold, TopK, TunedThreshold
+from polyleaf.metrics import METRICS
 
 
 @st.composite
@@ -54,6 +55,41 @@ def test_one_threshold_is_the_best_for_any_score(problem):
     # More labels than four times those present are not tried, which Hamming loss never needs.
     best = max(errors(Y, t < P) for t in cuts(P))
     assert errors(Y, decoder.decode(P)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("is_informed", [True, False])
+def test_one_threshold_for_rare_labels_has_the_best_micro_f1_of_all(is_informed):
+    rng = np.random.default_rng(0)
+    Y = (rng.random((80, 20)) < 0.01).astype(float)
+    P = np.round(rng.random(Y.shape) + is_informed * Y, 2) / 2.0
+    thresholds = [TunedThreshold().fit(Y, P).threshold_ for P in (P, sparse.csr_array(P))]
+    scores = [f1(Y, t < P, "micro") for t in (*thresholds, *cuts(P))]
+    assert scores[0] == scores[1] == max(scores)
+
+
+class CountedF1:
+    """A score of labels that says what it is given."""
+
+    def __init__(self, takes_sparse):
+        self.takes_sparse = takes_sparse
+        self.given = set()
+
+    def __call__(self, Y, predicted):
+        self.given.add((sparse.issparse(Y), sparse.issparse(predicted)))
+        return METRICS["example_f1"].function(Y, predicted)
+
+
+@pytest.mark.parametrize("share_unobserved", [0.0, 0.1])
+def test_scores_that_take_sparse_matrices_choose_the_same_threshold(share_unobserved):
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 50)) < 0.03).astype(float)
+    P = np.clip(rng.beta(0.3, 6.0, size=Y.shape) + 0.3 * Y, 0.0, 1.0)
+    Y[rng.random(Y.shape) < share_unobserved] = np.nan
+    dense, few = CountedF1(False), CountedF1(True)
+    thresholds = [TunedThreshold(score=score).fit(Y, P).threshold_ for score in (dense, few)]
+    assert thresholds[0] == thresholds[1]
+    assert dense.given == {(False, False)}
+    assert few.given == {(share_unobserved == 0.0, True)}
 
 
 @pytest.mark.parametrize("objective", ["macro_f1", "micro_f1", "hamming_loss"])

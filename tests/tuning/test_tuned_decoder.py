@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -100,6 +101,29 @@ def test_a_threshold_without_score_is_tuned_for_the_metric():
     }
     assert thresholds["example_recall"] < thresholds["hamming_loss"]
     assert thresholds["hamming_loss"] < thresholds["example_precision"]
+
+
+def test_a_metric_is_tuned_for_as_one_that_takes_dense_matrices_only():
+    X, Y = make_multilabel(160, 6, 60, cardinality=2.0, random_state=0)
+    known = METRICS["example_f1"]
+
+    def dense_f1(y_true, y_pred, **options):
+        assert isinstance(y_true, np.ndarray)
+        assert isinstance(y_pred, np.ndarray)
+        return known.function(y_true, y_pred, **options)
+
+    results = [
+        TunedDecoder(
+            TreeClassifier(min_samples_leaf=5, random_state=0), metric=metric, cv=2, random_state=0
+        )
+        .fit(X, Y)
+        .results_
+        for metric in (known, replace(known, function=dense_f1))
+    ]
+    tried, expected = (
+        [(type(r["decoder"]), r["calibration"], r["score"]) for r in each] for each in results
+    )
+    assert tried == expected
 
 
 def test_sparse_labels_stay_sparse():

@@ -15,12 +15,20 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.decoding._base import Decoder
-from polyleaf.decoding._expected_size import Floats, f1_by_size, jaccard_by_size, most_true_labels
+from polyleaf.decoding._expected_size import (
+    Floats,
+    f1_by_size,
+    jaccard_by_size,
+    most_f1_sizes,
+    most_jaccard_sizes,
+    most_true_labels,
+)
 from polyleaf.decoding._inputs import log_odds_of, read_labels
 from polyleaf.decoding._jaccard_search import best_jaccard_set
 from polyleaf.decoding._rules import first_labels
 
 _BLOCK_ENTRIES = 1 << 20  # of a working array
+_SIZE_ENTRIES = 1 << 22  # of the distributions of numbers of true labels
 Bools = NDArray[np.bool_]
 
 
@@ -72,7 +80,7 @@ class ExampleF1(Decoder):
     def decode_rows(self, probabilities: Floats) -> Bools:
         """Choose label sets for a block of rows."""
         width = most_true_labels(probabilities) + 1
-        return first_labels(probabilities, _best_sizes(f1_by_size, probabilities, width))
+        return _best_first_labels(f1_by_size, most_f1_sizes, probabilities, width)
 
     def decode_shares(self, shares: sparse.csr_array, sets: sparse.csr_array) -> Bools:
         """Maximise the expected F1 over all label sets."""
@@ -99,7 +107,7 @@ class Jaccard(Decoder):
 
     def decode_rows(self, probabilities: Floats) -> Bools:
         """Choose label sets for a block of rows."""
-        return first_labels(probabilities, _best_sizes(jaccard_by_size, probabilities, 1))
+        return _best_first_labels(jaccard_by_size, most_jaccard_sizes, probabilities, 1)
 
     def decode_shares(self, shares: sparse.csr_array, sets: sparse.csr_array) -> Bools:
         """Search the label set with the highest expected Jaccard index."""
@@ -201,24 +209,33 @@ def distinct_rows(matrix: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[n
     return sparse.csr_array(matrix[np.array(first)]), group_of
 
 
-def _best_sizes(
-    by_size: Callable[[Floats], Floats], probabilities: Floats, width: int
-) -> NDArray[np.intp]:
-    """Find the best number of likeliest labels for each row.
+def _best_first_labels(
+    by_size: Callable[[Floats, int], Floats],
+    most_sizes: Callable[[Floats], NDArray[np.intp]],
+    probabilities: Floats,
+    width: int,
+) -> Bools:
+    """Choose the best number of likeliest labels for each row.
 
-    Rows are taken together by how many labels can occur in them, so that the work follows those.
+    Rows are taken together by how many labels can occur in them and by how large their best set
+    may be, so that the work follows those.
     """
     descending = -np.sort(-probabilities, axis=1)
     n_possible = (descending > 0).sum(axis=1)
-    order = np.argsort(-n_possible, kind="stable")
-    sizes = np.zeros(len(order), dtype=np.intp)
+    most = np.minimum(most_sizes(descending), n_possible)
+    order = np.lexsort((-most, -np.ceil(np.log2(n_possible + 1.0))))
+    order = order[most[order] > 0]
+    sizes = np.zeros(len(probabilities), dtype=np.intp)
     start = 0
-    while start < len(order) and n_possible[order[start]] > 0:
-        n_labels = n_possible[order[start]]
-        rows = order[start : start + max(1, _BLOCK_ENTRIES // (int(n_labels + 1) * width))]
-        sizes[rows] = by_size(descending[rows, :n_labels]).argmax(axis=1)
+    while start < order.size:
+        fitting = max(1, _SIZE_ENTRIES // (int(most[order[start]] + 1) * width))
+        n_sizes = int(most[order[start : start + fitting]].max())
+        fitting = max(1, _SIZE_ENTRIES // ((n_sizes + 1) * width))
+        rows = order[start : start + fitting]
+        values = by_size(descending[rows, : n_possible[rows].max()], n_sizes)
+        sizes[rows] = values.argmax(axis=1)
         start += rows.size
-    return sizes
+    return first_labels(probabilities, sizes)
 
 
 def _general_f1(shares: sparse.csr_array, sets: sparse.csr_array) -> Bools:

@@ -23,7 +23,7 @@ DECODERS: dict[str, type[Decoder]] = {
 
 
 def resolve(decoding: str | Decoder) -> Decoder:
-    """Return the decoder that a `decoding` parameter stands for.
+    """Return the decoder that a `decoding` parameter names.
 
     Parameters
     ----------

@@ -101,10 +101,15 @@ class TopK(Decoder):
 
 def first_labels(probabilities: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.bool_]:
     """Mark the ``sizes[i]`` likeliest labels of each row i; of tied ones the first."""
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    chosen = np.zeros(probabilities.shape, dtype=np.bool_)
-    is_first = np.arange(probabilities.shape[1]) < sizes[:, np.newaxis]
-    np.put_along_axis(chosen, order, is_first, axis=1)
+    n_rows, n_labels = probabilities.shape
+    last = np.sort(probabilities, axis=1)[np.arange(n_rows), n_labels - np.maximum(sizes, 1)]
+    chosen = np.asarray(probabilities >= last[:, np.newaxis])
+    chosen &= (sizes > 0)[:, np.newaxis]
+    tied = np.flatnonzero(chosen.sum(axis=1) > sizes)
+    above = probabilities[tied] > last[tied, np.newaxis]
+    at = chosen[tied] & ~above
+    room = sizes[tied] - above.sum(axis=1)
+    chosen[tied] = above | (at & (np.cumsum(at, axis=1) <= room[:, np.newaxis]))
     return chosen
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polyleaf.checks.matrices import is_sparse
@@ -21,6 +22,8 @@ from polyleaf.decoding._base import Decoder
 from polyleaf.decoding._inputs import Floats, read_labels, read_probabilities
 
 _N_CANDIDATES = 100
+_FEW = 0.2  # of the entries of a matrix
+_MOST_PER_POSITIVE = 9  # entries above the lowest threshold, before lower ones are looked at
 _MOST_ROUNDS = 50
 Bools = NDArray[np.bool_]
 
@@ -31,7 +34,9 @@ class TunedThreshold(Decoder):
     Parameters
     ----------
     score : callable or None, default=None
-        ``score(Y, predicted)``, higher is better; None is micro-F1.
+        ``score(Y, predicted)``, higher is better; None is micro-F1. If it has an attribute
+        `takes_sparse` that is true, it may get sparse matrices where those given are dense: most
+        thresholds select few of many labels.
 
     Attributes
     ----------
@@ -77,11 +82,16 @@ class TunedThreshold(Decoder):
         """
         self.check_params()
         matrix = _read_pair(Y, probabilities, type(self).__name__)
-        curve = _pooled_curve(Y, matrix)
+        curve = _pooled_curve(Y, matrix, _MOST_PER_POSITIVE)
         if self.score is None:
+            # Above further thresholds are so many entries that F1 is at most this.
+            if not curve.is_whole and curve.f1.max() < 2.0 / (1.0 + _MOST_PER_POSITIVE):
+                curve = _pooled_curve(Y, matrix)
             self.threshold_ = curve.best(curve.f1)
             return self
         candidates = _candidate_thresholds(curve)
+        if getattr(self.score, "takes_sparse", False):
+            Y, matrix = _without_unlikely(Y, matrix, candidates[0])
         scores = np.array([self.score(Y, _above(matrix, t)) for t in candidates])
         # Of equally good ones take the middle one: the least sensitive to small changes.
         best = np.flatnonzero(scores == np.nanmax(scores))
@@ -158,15 +168,16 @@ class LabelThresholds(Decoder):
         self.check_params()
         matrix = _read_pair(Y, probabilities, type(self).__name__)
         curves = list(_curves(Y, matrix))
-        common = TunedThreshold().fit(Y, probabilities).threshold_
+        is_rare = [curve.n_positives < self.min_positives for curve in curves]
         if self.objective == "hamming_loss":
             chosen = [curve.best(2.0 * curve.n_hits - curve.n_above) for curve in curves]
-            common = 0.5
         elif self.objective == "macro_f1":
             chosen = [curve.best(curve.f1) for curve in curves]
         else:
             chosen = _micro_f1_thresholds(curves)
-        is_rare = [curve.n_positives < self.min_positives for curve in curves]
+        common = 0.5
+        if any(is_rare) and self.objective != "hamming_loss":
+            common = TunedThreshold().fit(Y, probabilities).threshold_
         self.thresholds_ = np.where(is_rare, common, chosen)
         return self
 
@@ -189,21 +200,30 @@ class _Curve:
     thresholds, n_above, n_hits : ndarray
         Thresholds, rows above them, and positive rows among those.
     n_positives : int
+    is_whole : bool
+        Whether there is a threshold below every probability.
     """
 
-    def __init__(self, present: Bools, probabilities: Floats) -> None:
-        order = np.argsort(-probabilities, kind="stable")
+    def __init__(self, present: Bools, probabilities: Floats, most: int | None = None) -> None:
+        """Look at thresholds that select up to `most` rows, and perhaps at lower ones."""
+        self.n_positives = int(present.sum())
+        self.is_whole = most is None or most >= probabilities.size
+        if most is not None and not self.is_whole:
+            lowest = np.partition(probabilities, -most - 1)[-most - 1]
+            is_kept = probabilities >= lowest
+            present, probabilities = present[is_kept], probabilities[is_kept]
+        order = np.argsort(-probabilities)  # of tied ones any: no cut is among them
         values = np.append(probabilities[order], 0.0)
         hits = np.append(0, np.cumsum(present[order]))
         # A cut before place i takes the first i rows; it needs a step between places i-1 and i.
         is_cut = np.ones(values.size, dtype=np.bool_)
         is_cut[1:] = values[1:] < values[:-1]
-        above = np.flatnonzero(is_cut)
+        # What comes after the last value is not known if some were left out.
+        above = np.flatnonzero(is_cut if self.is_whole else is_cut[:-1])
         upper = np.where(above > 0, values[above - 1], 1.0)
         self.thresholds = (upper + values[above]) / 2.0
         self.n_above = above.astype(np.float64)
         self.n_hits = hits[above].astype(np.float64)
-        self.n_positives = int(present.sum())
 
     @property
     def f1(self) -> Floats:
@@ -243,21 +263,23 @@ def _micro_f1_thresholds(curves: list[_Curve]) -> list[float]:
     return [float(c.thresholds[i]) for c, i in zip(curves, chosen)]
 
 
-def _pooled_curve(Y: Any, probabilities: Any) -> _Curve:
+def _pooled_curve(Y: Any, probabilities: Any, most_per_positive: int | None = None) -> _Curve:
     """Return the curve of all observed entries together; what is not stored is never chosen."""
     present, observed = read_labels(Y)
     if is_sparse(probabilities):
         stored = probabilities.tocoo()
-        rows, columns, values = stored.row, stored.col, stored.data
+        at, values = (stored.row, stored.col), stored.data
+        is_true = np.asarray(present[at]).ravel()
+        known = None if observed is None else observed[at]
     else:
-        rows, columns = np.divmod(np.arange(probabilities.size), probabilities.shape[1])
-        values = probabilities.ravel()
-    if observed is not None:
-        known = observed[rows, columns]
-        rows, columns, values = rows[known], columns[known], values[known]
-    is_true = np.asarray(present[rows, columns]).ravel()
-    curve = _Curve(is_true, np.clip(values, 0.0, 1.0))
-    curve.n_positives = int(present.sum())
+        values, is_true = probabilities.ravel(), _whole(present).ravel()
+        known = None if observed is None else observed.ravel()
+    if known is not None:
+        values, is_true = values[known], is_true[known]
+    n_positives = int(present.sum())
+    most = None if most_per_positive is None else most_per_positive * max(n_positives, 1)
+    curve = _Curve(is_true, np.clip(values, 0.0, 1.0), most)
+    curve.n_positives = n_positives
     return curve
 
 
@@ -268,10 +290,29 @@ def _candidate_thresholds(curve: _Curve) -> Floats:
     return np.unique(np.append(useful[places.astype(np.intp)], 0.5))
 
 
+def _without_unlikely(Y: Any, probabilities: Any, lowest: float) -> tuple[Any, Any]:
+    """Make both matrices sparse, without probabilities that no threshold selects, if few are left.
+
+    Labels that are not all observed stay as they are.
+    """
+    if is_sparse(probabilities):
+        return Y, probabilities
+    is_likely = probabilities > lowest
+    if np.count_nonzero(is_likely) > _FEW * is_likely.size:
+        return Y, probabilities
+    present, observed = read_labels(Y)
+    labels = Y if observed is not None else sparse.csr_array(present)
+    return labels, sparse.csr_array(np.where(is_likely, probabilities, 0.0))
+
+
 def _above(probabilities: Any, threshold: float) -> Any:
     """Decode as `decode_rows` does, whole; a sparse matrix stays sparse."""
     chosen = probabilities > threshold
     return chosen.astype(np.int8)
+
+
+def _whole(matrix: Any) -> Any:
+    return matrix.toarray() if is_sparse(matrix) else matrix
 
 
 def _column(matrix: Any, j: int) -> Any:

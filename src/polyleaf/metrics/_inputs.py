@@ -48,7 +48,7 @@ def read_labels(y: Any, name: str, *, allow_unobserved: bool = False) -> Labels:
     """Read a matrix of 0 and 1, with NaN for 'not observed' where that is allowed."""
     if is_sparse(y):
         matrix = _checked(y, name, copy=True)
-        if not np.isin(matrix.data, (0, 1)).all():
+        if not ((matrix.data == 0) | (matrix.data == 1)).all():
             raise ValueError(
                 f"{name} must hold 0 and 1 only where it is sparse; got other values. Pass a "
                 "dense array if some labels are not observed (NaN)."

@@ -326,9 +326,10 @@ def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]
         raise ValueError("decoding must name at least one decoder; got none.")
     decoders = [decoding.resolve(name) for name in names]
     sign = 1.0 if metric.greater_is_better else -1.0
-    score = metric.prepare(labels)
+    takes_sparse = metrics.METRICS.get(metric.name) is metric
+    signed = _Signed(metric.prepare(labels), sign, metric.name, takes_sparse)
     return [
-        decoding.TunedThreshold(score=_Signed(score, sign, metric.name))
+        decoding.TunedThreshold(score=signed)
         if isinstance(decoder, decoding.TunedThreshold) and decoder.score is None
         else decoder
         for decoder in decoders
@@ -338,10 +339,13 @@ def _decoders(choice: Any, metric: metrics.Metric, labels: Any) -> list[Decoder]
 class _Signed:
     """A score of which more is better; a class, so that it can be pickled."""
 
-    def __init__(self, score: Callable[..., float], sign: float, name: str) -> None:
+    def __init__(
+        self, score: Callable[..., float], sign: float, name: str, takes_sparse: bool
+    ) -> None:
         self.name = name
         self.score = score
         self.sign = sign
+        self.takes_sparse = takes_sparse
 
     def __call__(self, y_true: Any, y_pred: Any) -> float:
         return self.sign * self.score(y_true, y_pred)
