@@ -158,7 +158,7 @@ PROBLEMS: dict[str, Problem] = {
         ),
         *(
             dense_regression(
-                f"dense-2k-20-{d}", n_train=2_000, n_test=100, n_features=20, n_outputs=d
+                f"dense-2k-20-{d}", n_train=2_000, n_test=500, n_features=20, n_outputs=d
             )
             for d in (1, 16, 100)
         ),
