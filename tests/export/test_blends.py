@@ -1,12 +1,16 @@
 """Blends as ONNX graphs: weighted means of members that share their inputs."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import polyleaf
+from polyleaf.auto import candidates
+from polyleaf.auto.bags import bag_of
 from polyleaf.estimator.classifier import Classifier
 from polyleaf.export import CannotExportError, to_onnx
 
@@ -134,3 +138,44 @@ def test_a_linear_graph_may_be_a_member():
     (found,) = session.run(None, {"X": KNOWN})
     p, q = forest.predict_proba(KNOWN), graphs.predict_proba(KNOWN)
     np.testing.assert_allclose(found, p * [0.25, 0.5] + q * [0.75, 0.5], atol=1e-6)
+
+
+@pytest.fixture
+def trees_alone(monkeypatch):
+    """Races without linear models, kernels and neighbours, which have no graph."""
+    for name in ("_REGRESSORS", "_CLASSIFIERS"):
+        kept = [c for c in getattr(candidates, name) if c.way != "refit" or "trees" in c.name]
+        monkeypatch.setattr(candidates, name, kept)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_automatic_estimators_with_members_of_folds_are_exported(trees_alone, exact):
+    settings = {"budget": "small", "cv": 2, "random_state": 0}
+    numbers = polyleaf.AutoRegressor(**settings).fit(X, NUMBERS)
+    labels = polyleaf.AutoClassifier(**settings).fit(X, LABELS)
+    kinds = [type(member).__name__ for model in (numbers, labels) for _, member in model.members_]
+    assert {"BagRegressor", "BagClassifier"} <= set(kinds)
+    tolerance = 1e-12 if exact else 1e-5
+    found = run(numbers, exact)["prediction"]
+    np.testing.assert_allclose(found, numbers.predict(X), rtol=tolerance, atol=tolerance)
+    found = run(labels, exact)
+    probability = labels.predict_proba(X)
+    np.testing.assert_allclose(found["probability"], probability, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(found["prediction"], labels.predict(X))
+
+
+def test_parts_that_have_not_seen_an_output_leave_it_to_others():
+    hidden, nowhere = NUMBERS.copy(), np.column_stack([NUMBERS, np.full(300, np.nan)])
+    hidden[:, 1] = np.nan
+    forest = polyleaf.RandomForestRegressor(n_estimators=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # outputs that are never observed
+        parts = [
+            clone(forest).fit(X, np.column_stack([Y, nowhere[:, 2]])) for Y in (NUMBERS, hidden)
+        ]
+    bag = bag_of(parts)
+    expected = bag.predict(X)
+    assert np.isnan(expected[:, 2]).all()
+    assert np.array_equal(expected[:, 1], parts[0].predict(X)[:, 1])
+    found = run(BlendRegressor([bag], np.ones((3, 1))), True)["prediction"]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -3,12 +3,12 @@
 A blend is an estimator whose `_fitted` has `members` (fitted estimators with its features and
 targets), `weights` of shape (n_outputs, n_members), `sharpness` (log-odds of labels are multiplied
 by it, probabilities of classes raised to its power), and `decoder` and `calibrator` of labels, or
-None.
+None. A member whose `_fitted` has `parts` is their mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -39,6 +39,9 @@ def check_model(model: Any, exact: bool) -> None:
     """Raise a CannotExportError unless a model can be written as a graph."""
     if is_blend(model):
         _check_blend(model, exact)
+    elif parts := _parts(model):
+        for part in parts:
+            check_model(part, exact)
     elif is_graph_model(model):
         check_graph_model(model, exact)
     else:
@@ -82,8 +85,7 @@ def add_blend(graph: Graph, X: Any, model: Any, exact: bool) -> Results:
     for member, weights in zip(fitted.members, fitted.weights.T):
         if not weights.any():
             continue
-        results, _ = add_results(graph, X, member, read_links(member), exact)
-        value = results.channels()
+        value = _add_channels(graph, X, member, exact)
         value = graph.add("Mul", graph.numbers(np.repeat(weights, widths)[None, :]), value)
         total = value if total is None else graph.add("Add", total, value)
     assert total is not None
@@ -94,6 +96,28 @@ def add_blend(graph: Graph, X: Any, model: Any, exact: bool) -> Results:
         is_sparse = bool(targets.is_sparse)
         calibrate = partial(_calibrate, graph, fitted.calibrator, is_sparse)
     return Results(graph, Reading(targets), total, calibrate)
+
+
+def _parts(model: Any) -> Sequence[Any]:
+    """Give the parts of a member that is the mean of them; none if it is one model."""
+    parts: Sequence[Any] = getattr(getattr(model, "_fitted", None), "parts", ())
+    return parts
+
+
+def _add_channels(graph: Graph, X: Any, member: Any, exact: bool) -> str:
+    """Add what a member predicts; of a mean, parts that know nothing of a channel are left out."""
+    parts = _parts(member)
+    if not parts:
+        results, _ = add_results(graph, X, member, read_links(member), exact)
+        return results.channels()
+    zero, sums, counts = graph.numbers(0.0), "", ""
+    for part in parts:
+        value = _add_channels(graph, X, part, exact)
+        known = graph.add("Not", graph.add("IsNaN", value))
+        count, value = graph.cast(known, graph.dtype), graph.add("Where", known, value, zero)
+        sums = graph.add("Add", sums, value) if sums else value
+        counts = graph.add("Add", counts, count) if counts else count
+    return graph.add("Div", sums, counts)  # NaN where all are left out
 
 
 def blend_decision(model: Any) -> Decision:
