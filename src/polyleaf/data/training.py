@@ -24,6 +24,8 @@ from polyleaf.data.read_targets import name_outputs, read_classes, read_numbers
 from polyleaf.data.weights import class_weights, combine_weights, read_sample_weight
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polyleaf.data.binned import BinnedFeatures
     from polyleaf.data.targets import Targets
 
@@ -61,6 +63,10 @@ class TrainingData:
         Weights of rows or entries alone.
     is_part : bool
         Whether other workers hold rows, too: those here need not count.
+    grow_tree : callable or None
+        Grows a tree on channels and rows, by parameters, where several workers have the codes:
+        `features` are then those of some rows, and the targets those of all. None: all codes are
+        here, and the core grows trees.
     n_rows : int
     n_categories : ndarray of shape (n_features,), int32
     weights, weight_unit
@@ -83,6 +89,7 @@ class TrainingData:
     targets: Targets
     sample_weight: NDArray[np.float64] | None = None
     is_part: bool = False
+    grow_tree: Callable[[Any, NDArray[np.int32], _core.GrowParams], Any] | None = None
     n_rows: int = field(init=False)
     n_categories: NDArray[np.int32] = field(init=False)
     weights: NDArray[np.float64] | None = field(init=False)
@@ -92,12 +99,12 @@ class TrainingData:
 
     def __post_init__(self) -> None:
         found = {
-            "n_rows": self.features.n_rows,
+            "n_rows": self.targets.n_rows,
             "n_categories": self.schema.n_categories,
             "weights": self.targets.weights,
             "weight_unit": self.targets.weight_unit,
             "weighted_rows": _weighted_rows(self.targets, self.is_part),
-            "binned": _for_core(self.features),
+            "binned": core_features(self.features),
         }
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -362,7 +369,13 @@ def read_weights(sample_weight: Any, targets: Targets) -> NDArray[np.float64] | 
     return given
 
 
-def _for_core(features: BinnedFeatures) -> _core.Binned:
+def core_features(features: BinnedFeatures) -> _core.Binned:
+    """Give binned features as the core reads them, every index checked.
+
+    Parameters
+    ----------
+    features : BinnedFeatures
+    """
     codes = features.dense_codes
     return _core.Binned(
         n_rows=features.n_rows,

@@ -2,13 +2,16 @@
 
 A tree depends on the seed, its number and all rows in order. So each worker gets the codes of all
 rows, a byte per cell, and grows some of the trees; the forest is the one that one machine grows.
+
+Where the codes of all rows do not fit a worker they stay where they are, and all workers grow one
+tree after the other together (`DividedGrower`). That takes sums in fixed point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -16,16 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyleaf.checks.memory import SMALL_BYTES, available_memory, check_memory
 from polyleaf.data import BinnedFeatures, CodedRows, Targets, TrainingData
-from polyleaf.data.binned import NUMERIC, Bins, CodesByRow, assemble
+from polyleaf.data.binned import NUMERIC, SPARSE_PER_DENSE, Bins, CodesByRow, assemble
 from polyleaf.distributed.collectives import Collective
+from polyleaf.distributed.divided_growth import DividedGrower
 from polyleaf.distributed.gathering import Gathering
 from polyleaf.distributed.pieces import share_pieces
 from polyleaf.distributed.reading import Agreed
 from polyleaf.forests.base import ForestEstimator
 from polyleaf.forests.growing import ForestGrower, Member, is_auto
 from polyleaf.forests.model import Forest
+from polyleaf.forests.out_of_bag import RowsElsewhere
 from polyleaf.trees.structure import TreeStructure
+
+#: Copies of what is gathered: as it arrives, put together, in order.
+_COPIES = 3
 
 
 def train_trees(estimator: Any, agreed: Agreed, collective: Collective) -> Any:
@@ -43,24 +52,155 @@ def train_trees(estimator: Any, agreed: Agreed, collective: Collective) -> Any:
     object
         What the estimator keeps; of a single tree, None on all workers but the first.
     """
-    data = gather_rows(agreed, _needs_numbers(estimator), collective)
+    with_numbers = _needs_numbers(estimator, agreed)
+    n_bytes = _bytes_of_all(agreed, collective)
+    _check_targets(n_bytes.targets)
+    needed = _COPIES * (n_bytes.codes + (n_bytes.numbers if with_numbers else 0))
+    if not fit_everywhere(needed, collective):
+        _check_divisible(estimator, agreed, needed)
+        return estimator._train(_divided_rows(agreed, collective))
+    data = gather_rows(agreed, with_numbers, collective)
     if isinstance(estimator, ForestEstimator):
         return estimator._train(data, grow=partial(_grow_divided, collective))
     return estimator._train(data) if collective.rank == 0 else None
 
 
-def _needs_numbers(estimator: Any) -> bool:
+def _needs_numbers(estimator: Any, agreed: Agreed) -> bool:
     """Tell whether rows are predicted that trees were not grown on: codes do not suffice then."""
     given = estimator.get_params(deep=False)
-    return bool(
-        given.get("oob_score")
-        or given.get("aggregation") not in (None, "total", "subspace")
-        or is_auto(given.get("projection"))
-        or given.get("pruning_level") == "cv"
+    aggregation = given.get("aggregation")
+    # Without views, and with rows that weigh the same for all outputs, there is nothing to mix.
+    is_mixed = aggregation == "mixed" and not (
+        given["projection"] is None and agreed.data.targets.share_weights
+    )
+    return bool(given.get("oob_score") or aggregation == "oob" or is_mixed or _is_raced(given))
+
+
+def _is_raced(given: dict[str, Any]) -> bool:
+    """Tell whether trees on some of the rows decide how the others are grown."""
+    is_pruned = given.get("pruning") == "f_test" and given.get("pruning_level") == "cv"
+    return is_auto(given.get("projection")) or is_pruned
+
+
+# Memory ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """What the rows of all workers take: as codes, as numbers, and their targets and weights."""
+
+    codes: int
+    numbers: int
+    targets: int
+
+
+def _bytes_of_all(agreed: Agreed, collective: Collective) -> _Bytes:
+    data, features = agreed.data, agreed.data.features
+    listed = (features.sparse_indptr, features.sparse_slot, features.sparse_code)
+    codes = features.dense_codes.nbytes + sum(a.nbytes for a in listed if a is not None)
+    targets = [data.targets.observed, data.targets.weights, data.sample_weight]
+    values: Any = data.targets.values
+    n_values = values.nbytes if isinstance(values, np.ndarray) else 12 * values.nnz
+    encoded: Any = data.encoded
+    n_numbers = encoded.nbytes if isinstance(encoded, np.ndarray) else 12 * encoded.nnz
+    own = [codes, n_numbers, n_values + sum(a.nbytes for a in targets if a is not None)]
+    total = np.array(own, np.int64)
+    collective.allreduce(total)
+    return _Bytes(*total.tolist())
+
+
+def _check_targets(n_bytes: int) -> None:
+    check_memory(
+        _COPIES * n_bytes,
+        "Trees and forests on a cluster need Y and the weights of all rows on every worker, which "
+        "take (while they are gathered)",
+        "Use workers with more memory, fewer rows or outputs, or boosting, where Y stays on its "
+        "worker.",
+    )
+
+
+def fit_everywhere(needed: int, collective: Collective) -> bool:
+    """Tell whether every worker has so many bytes.
+
+    Parameters
+    ----------
+    needed : int
+    collective : Collective
+    """
+    available = None if needed < SMALL_BYTES else available_memory()
+    lacks = np.array([available is not None and needed > available], np.int64)
+    collective.allreduce(lacks, "max")
+    return not lacks[0]
+
+
+def _check_divisible(estimator: Any, agreed: Agreed, needed: int) -> None:
+    """Raise a MemoryError unless trees can be grown without all codes in one place."""
+    features, name = agreed.data.features, type(estimator).__name__
+    n_sparse = features.sparse_features.size
+    n_dense = features.dense_features.size
+    if _is_raced(estimator.get_params(deep=False)):
+        advice = (
+            "Codes can stay where they are if nothing is tried on some of the rows first: without "
+            "projection='auto' and pruning_level='cv'."
+        )
+    elif agreed.data.targets.is_sparse:
+        advice = "Codes can stay where they are if Y is dense."
+    elif n_sparse and n_sparse >= SPARSE_PER_DENSE * n_dense:
+        advice = "Codes can stay where they are if X is not mostly zeros, or another value."
+    elif estimator.sums != "fixed":
+        advice = (
+            "With sums='fixed' codes stay where they are, and workers grow each tree together; "
+            f"got sums={estimator.sums!r}."
+        )
+    else:
+        return
+    raise MemoryError(
+        f"{name} needs X of all rows on every worker, which takes {needed / 2**30:.1f} GiB while "
+        "it is gathered (codes take a byte per cell), and some worker has less. "
+        f"{advice} Or use workers with more memory, or boosting, whose rows stay on their workers."
     )
 
 
 # Rows --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _DividedRows(RowsElsewhere):
+    """X of all rows, of which every worker has its own.
+
+    Attributes
+    ----------
+    shape : tuple (n_rows, n_features)
+    own : ndarray or csr_array
+        Rows of this worker, encoded.
+    rows : Gathering
+    """
+
+    shape: tuple[int, int]
+    own: Any
+    rows: Gathering
+
+    def leaves_of(self, forest: Forest, n_threads: int) -> NDArray[np.int32]:
+        """Find the leaves of the own rows, and gather those of all."""
+        found: NDArray[np.int32] = self.rows.array(forest.leaves_of(self.own, n_threads))
+        return found
+
+
+def _divided_rows(agreed: Agreed, collective: Collective) -> TrainingData:
+    """Give every worker Y and weights of all rows, but only its own codes."""
+    data, numbers = agreed.data, agreed.shard.numbers
+    rows = Gathering(collective, numbers)
+    targets, given = _gather_targets(data, rows)
+    shape = targets.n_rows, data.features.n_features
+    encoded: Any = _DividedRows(shape, data.encoded, rows)
+    return TrainingData(
+        data.schema,
+        data.features,
+        encoded,
+        targets,
+        given,
+        grow_tree=DividedGrower(collective, data.features, numbers),
+    )
 
 
 def gather_rows(agreed: Agreed, with_numbers: bool, collective: Collective) -> TrainingData:
@@ -79,15 +219,18 @@ def gather_rows(agreed: Agreed, with_numbers: bool, collective: Collective) -> T
     encoded: Any = CodedRows(features)
     if with_numbers:
         encoded = rows.matrix(data.encoded)
+    targets, given = _gather_targets(data, rows)
+    return TrainingData(data.schema, features, encoded, targets, given)
+
+
+def _gather_targets(data: TrainingData, rows: Gathering) -> tuple[Targets, Any]:
     targets = Targets(
         data.targets.schema,
         rows.matrix(data.targets.values),
         rows.array(data.targets.observed),
         rows.array(data.targets.weights),
     )
-    targets = targets.weighted(targets.weights)
-    given = rows.array(data.sample_weight)
-    return TrainingData(data.schema, features, encoded, targets, given)
+    return targets.weighted(targets.weights), rows.array(data.sample_weight)
 
 
 def _gather_features(data: TrainingData, rows: Gathering) -> BinnedFeatures:

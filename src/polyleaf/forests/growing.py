@@ -139,6 +139,8 @@ class ForestGrower:
             The trees do not depend on it.
         """
         per_tree = max(1, n_threads // max(1, len(trees)))
+        if self.data.grow_tree is not None:  # with other workers, who grow the same one
+            per_tree, n_threads = n_threads, 1
         # Once, before there are threads.
         if self._projection is not None and self.settings.projection_scope == "forest":
             _ = self._forest_view
@@ -197,12 +199,12 @@ class ForestGrower:
         n_drawn = min(self.settings.max_samples or usable.size, usable.size)
         if self.settings.tree.sums == "fixed":
             seed = int(rng.integers(2**63))
-            counts = np.zeros(self.data.features.n_rows, np.int64)
+            counts = np.zeros(self.data.n_rows, np.int64)
             counts[usable] = draw_counts(seed, usable.astype(np.int64), n_drawn / usable.size)
             counts[usable] += not counts.any()
             return np.flatnonzero(counts).astype(np.int32), counts
         drawn = np.bincount(rng.integers(usable.size, size=n_drawn), minlength=usable.size)
-        counts = np.zeros(self.data.features.n_rows, np.int64)
+        counts = np.zeros(self.data.n_rows, np.int64)
         counts[usable] = drawn
         return usable[drawn > 0], counts
 

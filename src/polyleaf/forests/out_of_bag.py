@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,31 @@ if TYPE_CHECKING:
 
 #: Rows by which the error of a tree is drawn towards that of the average tree.
 _PRIOR_ROWS = 10.0
+
+
+class RowsElsewhere(ABC):
+    """Training rows that stay with several workers, which find their leaves.
+
+    Attributes
+    ----------
+    shape : tuple (n_train, n_features)
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def leaves_of(self, forest: Forest, n_threads: int) -> NDArray[np.int32]:
+        """Find the leaf of every row in every tree, counted over all trees: (n_train, n_trees)."""
+
+
+def _leaf_finder(
+    forest: Forest, X: EncodedX | RowsElsewhere, n_threads: int
+) -> Callable[[Any], NDArray[np.int32]]:
+    """Give a function that finds the leaves of some training rows."""
+    if isinstance(X, RowsElsewhere):
+        found = X.leaves_of(forest, n_threads)
+        return lambda rows: found[rows]
+    return lambda rows: forest.leaves_of(X[rows], n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +86,23 @@ def is_out_of_bag(forest: Forest) -> NDArray[np.bool_]:
     return outside
 
 
-def predict_out_of_bag(forest: Forest, X: EncodedX, n_threads: int = 1) -> OutOfBag:
+def predict_out_of_bag(
+    forest: Forest, X: EncodedX | RowsElsewhere, n_threads: int = 1
+) -> OutOfBag:
     """Predict every training row by the trees that did not see it.
 
     Parameters
     ----------
     forest : Forest
-    X : ndarray or csr_array of shape (n_train, n_features)
+    X : ndarray, csr_array or RowsElsewhere of shape (n_train, n_features)
         The training features, encoded.
     n_threads : int
     """
     outside = is_out_of_bag(forest)
     nothing = np.int32(forest.structure.n_leaves)
-    parts = []
+    leaves_of, parts = _leaf_finder(forest, X, n_threads), []
     for rows in row_blocks(outside.shape[0], forest.outputs.n_channels + forest.n_trees):
-        leaves = np.where(outside[rows], forest.leaves_of(X[rows], n_threads), nothing)
+        leaves = np.where(outside[rows], leaves_of(rows), nothing)
         sums = forest.predict_leaves(leaves, n_threads=n_threads)
         if forest.tree_weights is None:
             totals = outside[rows].mean(axis=1)[:, None]
@@ -99,7 +127,7 @@ def _divide(sums: Any, totals: NDArray[np.float64]) -> Any:
 
 def mixture_errors(
     forest: Forest,
-    X: EncodedX,
+    X: EncodedX | RowsElsewhere,
     first: NDArray[np.float64],
     second: NDArray[np.float64],
     shares: Sequence[float],
@@ -110,7 +138,7 @@ def mixture_errors(
     Parameters
     ----------
     forest : Forest
-    X : ndarray or csr_array of shape (n_train, n_features)
+    X : ndarray, csr_array or RowsElsewhere of shape (n_train, n_features)
         The training features, encoded.
     first, second : ndarray of shape (n_trees, n_channels), float64
         Weights of trees.
@@ -126,8 +154,9 @@ def mixture_errors(
     outside = is_out_of_bag(forest)
     nothing = np.int32(forest.structure.n_leaves)
     errors = np.zeros((len(shares), forest.outputs.n_channels))
+    leaves_of = _leaf_finder(forest, X, n_threads)
     for rows in row_blocks(outside.shape[0], 4 * forest.outputs.n_channels + forest.n_trees):
-        leaves = np.where(outside[rows], forest.leaves_of(X[rows], n_threads), nothing)
+        leaves = np.where(outside[rows], leaves_of(rows), nothing)
         sums = [
             forest.predict_leaves(leaves, each, n_threads=n_threads) for each in (first, second)
         ]
@@ -143,7 +172,7 @@ def mixture_errors(
     return errors
 
 
-def tree_errors(forest: Forest, X: EncodedX) -> NDArray[np.float64]:
+def tree_errors(forest: Forest, X: EncodedX | RowsElsewhere) -> NDArray[np.float64]:
     """Mean squared error of each tree in each channel, out of bag: (n_trees, n_channels).
 
     The error of a tree counts together with a few rows of the average tree's, so that a tree
@@ -152,18 +181,24 @@ def tree_errors(forest: Forest, X: EncodedX) -> NDArray[np.float64]:
     Parameters
     ----------
     forest : Forest
-    X : ndarray or csr_array of shape (n_train, n_features)
+    X : ndarray, csr_array or RowsElsewhere of shape (n_train, n_features)
         The training features, encoded.
     """
     outside = is_out_of_bag(forest)
     sums = np.zeros((forest.n_trees, forest.outputs.n_channels))
     weights = np.zeros_like(sums)
+    leaves_of = _leaf_finder(forest, X, 1)
     for t in range(forest.n_trees):
         rows = np.flatnonzero(outside[:, t])
         if not rows.size:
             continue
         tree = forest.tree(t)
-        sums[t], weights[t] = _squared_errors(forest, tree.predict(X[rows]), rows)
+        if isinstance(X, RowsElsewhere):
+            own = leaves_of(rows)[:, t] - forest.tree_leaves[t]
+            predicted = tree.leaves.predict(own.astype(np.int32))
+        else:
+            predicted = tree.predict(X[rows])
+        sums[t], weights[t] = _squared_errors(forest, predicted, rows)
     total = weights.sum(axis=0)
     average = np.divide(sums.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
     prior = _PRIOR_ROWS * total / np.maximum(outside.sum(), 1)

@@ -103,6 +103,13 @@ class Channels:
             return self.source.columns.size
         return int(self.source.shape[1])
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        source = self.source
+        values = source.values if isinstance(source, TargetColumns | ScaledColumns) else source
+        return int(values.shape[0])
+
     def weighted(self, factors: NDArray[np.float32]) -> Channels:
         """Give the same channels with rows that count this much more, of shape (n_rows,).
 
@@ -115,6 +122,19 @@ class Channels:
         else:
             by_entry = by_entry * factors[:, None]
         return Channels(self.source * factors[:, None], by_row, by_entry)
+
+    def at(self, rows: NDArray[Any]) -> Channels:
+        """Give the channels of some rows. Their source must be dense."""
+        source = self.source
+        if isinstance(source, TargetColumns | ScaledColumns):
+            source = replace(source, values=source.values[rows])
+        else:
+            source = source[rows]
+        by_row, by_entry = (
+            None if weights is None else weights[rows]
+            for weights in (self.row_weights, self.entry_weights)
+        )
+        return Channels(source, by_row, by_entry)
 
     @cached_property
     def core(self) -> _core.Channels:

@@ -171,7 +171,7 @@ def grow_on_channels(
     used = data.weighted_rows if rows is None else rows
     if params.fixed_sums:
         check_fixed_sums(data, channels)
-    grown = _core.grow_tree(data.binned, channels.core, used, params)
+    grown = _grow(data, channels, used, params)
     structure, ordered = _structure_of(grown, data, scaling)
     return Grown(structure, ordered, grown.work)
 
@@ -247,13 +247,27 @@ def grow_splits(
     """
     if params.fixed_sums:
         check_fixed_sums(data, channels)
-    grown = _core.grow_tree(data.binned, channels.core, rows, params, orders, reduce)
+    grown = _grow(data, channels, rows, params, orders, reduce)
     nodes = _node_arrays(grown, SPLIT_ARRAYS)
     leaf_offsets = np.empty((grown.n_nodes + 1) // 2 + 1, np.int64)
     feature_gains = np.empty(data.features.n_features)
     grown.write_splits(**nodes, leaf_offsets=leaf_offsets, feature_gains=feature_gains)
     structure = _make_structure(grown, data, nodes | NO_STATISTICS)
     return GrownSplits(structure, leaf_offsets, _rows_of(grown), feature_gains, grown.work)
+
+
+def _grow(
+    data: TrainingData,
+    channels: Channels,
+    rows: NDArray[np.int32],
+    params: _core.GrowParams,
+    orders: _core.RowOrders | None = None,
+    reduce: AllReduce | None = None,
+) -> Any:
+    """Grow a tree here, or with the workers that have the codes."""
+    if data.grow_tree is not None:
+        return data.grow_tree(channels, rows, params)
+    return _core.grow_tree(data.binned, channels.core, rows, params, orders, reduce)
 
 
 def leaves_of(
@@ -317,7 +331,7 @@ def check_fixed_sums(data: TrainingData, channels: Channels) -> None:
 
 
 def _structure_of(
-    grown: _core.GrownTree, data: TrainingData, scaling: Scaling
+    grown: Any, data: TrainingData, scaling: Scaling
 ) -> tuple[TreeStructure, NDArray[np.int32]]:
     """Read the grown tree, in the units of the outputs and of the weights; and its rows."""
     nodes = _node_arrays(grown, (*SPLIT_ARRAYS, *NO_STATISTICS))
@@ -330,13 +344,13 @@ def _structure_of(
     return _make_structure(grown, data, nodes), _rows_of(grown)
 
 
-def _node_arrays(grown: _core.GrownTree, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+def _node_arrays(grown: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Make arrays with room for one entry per node."""
     return {name: np.empty(grown.n_nodes, STRUCTURE_DTYPES[name]) for name in names}
 
 
 def _make_structure(
-    grown: _core.GrownTree, data: TrainingData, nodes: dict[str, NDArray[Any]]
+    grown: Any, data: TrainingData, nodes: dict[str, NDArray[Any]]
 ) -> TreeStructure:
     words = np.empty(grown.n_category_words, np.uint32)
     grown.write_category_words(words)
@@ -348,7 +362,7 @@ def _make_structure(
     )
 
 
-def _rows_of(grown: _core.GrownTree) -> NDArray[np.int32]:
+def _rows_of(grown: Any) -> NDArray[np.int32]:
     """Read the training rows, leaf after leaf."""
     ordered = np.empty(grown.n_rows, np.int32)
     grown.write_rows(ordered)
