@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from polyleaf import TreeClassifier, TreeRegressor
+from polyleaf.metrics import log_loss
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +106,15 @@ def test_many_sparse_labels_are_never_made_dense(projection):
     assert tree.get_n_leaves() > 10
     assert predicted.shape == (2000, n_labels)
     assert peak < as_dense / 10
+
+
+def test_probabilities_of_sparse_labels_are_no_more_than_one():
+    """Shares of rows are summed in floats: a pure leaf must not come to 1 + 2e-16."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    Y = sparse.csr_array((X > -1.5).astype(float))
+    for size in range(2, 60):
+        tree = TreeClassifier(min_samples_leaf=size, random_state=0).fit(X, Y)
+        found = tree.predict_proba(X)
+        assert found.data.max() <= 1.0
+    assert np.isfinite(log_loss(Y, found))

@@ -178,7 +178,10 @@ class TreeClassifier(SingleTree, Classifier):
 
     def _probabilities(self, leaves: NDArray[np.int32]) -> Any:
         values = self._trees.leaves.predict(leaves)
-        return np.nan_to_num(values, copy=False) if isinstance(values, np.ndarray) else values
+        if isinstance(values, np.ndarray):
+            return np.nan_to_num(values, copy=False)
+        np.minimum(values.data, 1.0, out=values.data)  # shares are sums, which round
+        return values
 
     def predict(self, X: Any) -> Any:
         """Predict classes or labels.
