@@ -177,6 +177,7 @@ def _auto():
     yield "auto-regressor", polyleaf.AutoRegressor(**small), X, NUMBERS
     yield "auto-folds", polyleaf.AutoRegressor(**small), X[:, :3], NUMBERS
     yield "auto-classifier", polyleaf.AutoClassifier(metric="example_f1", **small), X, LABELS
+    yield "auto-label-folds", polyleaf.AutoClassifier(**small), X, LABELS
 
 
 def _conformal():
@@ -184,6 +185,7 @@ def _conformal():
     for score, method in (
         ("max", "split"),
         ("mahalanobis", "cross"),
+        ("mahalanobis", "split"),
         ("local", "oob"),
         ("quantile", "split"),
     ):
