@@ -18,14 +18,21 @@ from polyleaf.cli import main
 from polyleaf.experiments import ResultsFileError, compare
 
 MODEL = str(GOLDEN / "tree-numbers.polyleaf")
+#: Rows for this model, outputs last.
+ROWS = b"a,b,c,yield,height,rain\n0.1,0.5,0.3,1,2,3\n0.7,,0.2,2,1,-1\n.3,1e-3,0.9,0,0.5,2\n"
+OUTPUTS = "yield,height,rain"
+FIT = ["fit", "toy.csv", "--targets", "t", "--method", "Tree"]
+COMPARE = ["compare", "toy.csv", "--targets", "t", "--methods", "Mean"]
 COMMANDS = {
-    "fit": ["fit", "toy.csv", "--targets", "t", "--method", "Tree", "--out", "m.polyleaf"],
-    "fit --set": ["fit", "toy.csv", "--n-targets", "1", "--set", "max_depth=2", "--out", "m"],
-    "predict": ["predict", MODEL, "toy.csv", "--out", "p.csv"],
-    "evaluate": ["evaluate", MODEL, "toy.csv", "--targets", "t"],
+    "fit": [*FIT, "--out", "m.polyleaf"],
+    "fit --set": [*FIT, "--set", "max_depth=2", "--out", "m"],
+    "predict": ["predict", MODEL, "toy.csv", "--targets", OUTPUTS, "--out", "p.csv"],
+    "evaluate": ["evaluate", MODEL, "toy.csv", "--targets", OUTPUTS],
     "inspect": ["inspect", MODEL],
+    "explain": ["explain", MODEL, "toy.csv", "--row", "1", "--outputs", "yield"],
+    "export": ["export", MODEL, "--to", "sql", "--out", "m.sql"],
     "datasets": ["datasets", "--json"],
-    "compare": ["compare", "toy.csv", "--targets", "t", "--methods", "Mean", "--out", "r"],
+    "compare": [*COMPARE, "--cv", "2", "--out", "r"],
 }
 WORDS = [*TEXTS, "--out", "--targets", "--json", "--help", "--seed", "-1", "toy.csv", "/dev/null"]
 WORDS += ["a,b", "t,t", "=", "max_depth=", "max_depth=x", "n_estimators=1e9", ".", "1e400", "[[["]
@@ -52,7 +59,7 @@ def damage_words(value, kind, rng):
 
 
 def run_command(words, content):
-    """Run a command; its exit code must say that it went well or that the call is wrong."""
+    """Run a command; its exit code, which is returned, must say that it or the call is fine."""
     Path("toy.csv").write_bytes(content)
     said = io.StringIO()
     code = 0
@@ -69,6 +76,7 @@ def run_command(words, content):
         raise RuntimeError(f"{words} ended with {code}: {said.getvalue()[-500:]}")
     if code == 2 and not said.getvalue().strip():
         raise RuntimeError(f"{words} was refused without a word")
+    return code or 0
 
 
 def command_targets():
@@ -76,7 +84,7 @@ def command_targets():
         yield Target(
             f"cli {name}",
             "command line",
-            lambda words=words: {"words": words, "content": CSV},
+            lambda words=words: {"words": words, "content": ROWS if MODEL in words else CSV},
             run_command,
             kinds=OF_WORDS,
             hostile=damage_words,

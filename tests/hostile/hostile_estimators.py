@@ -34,8 +34,12 @@ ARGUMENTS = {
     "sample_weight": None,
     "alpha": 0.3,
     "given": None,
+    "family": "Tree",
+    "max_ms_per_row": 100.0,
+    "variant": None,
 }
-_NOT_ASKED = ("fit", "paper")
+#: First arguments of the methods that are asked.
+_FIRST = ("X", "rules", "family", "alpha", "variant")
 _NO_TREES = ("ridge", "kernel_ridge", "neighbours")
 
 
@@ -101,14 +105,16 @@ def call_method(name, method, **arguments):
 
 
 def methods_of(name):
-    """Yield the public methods that take X, with their harmless arguments."""
+    """Yield the public methods but `fit` that take something, with harmless arguments."""
     cls = type(new(name))
     for method, function in inspect.getmembers(cls, callable):
-        if method.startswith("_") or method in _NOT_ASKED or not hasattr(fitted(name), method):
+        if method.startswith("_") or method == "fit" or not hasattr(fitted(name), method):
+            continue
+        if method == "paper" and not cls.paper_variants():
             continue
         parameters = dict(inspect.signature(function).parameters)
         parameters.pop("self", None)
-        if next(iter(parameters), None) not in ("X", "rules"):
+        if next(iter(parameters), None) not in _FIRST:
             continue
         known = ARGUMENTS | {"X": X, "y": outputs_for(name)}
         usable = {

@@ -20,6 +20,7 @@ if __name__ == "__main__":  # before NumPy is imported: forked children start no
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
 
+import hostile_answers
 import hostile_callables
 import hostile_commands
 import hostile_estimators
@@ -36,6 +37,7 @@ TABLES = (
     hostile_parts,
     hostile_callables,
     hostile_inspection,
+    hostile_answers,
     hostile_files,
     hostile_commands,
     hostile_processes,

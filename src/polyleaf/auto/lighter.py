@@ -104,18 +104,17 @@ def imitating(blend: Any, family: Any, X: Any) -> Any:
 
 
 def _model_of(family: Any, blend: Any) -> Any:
-    if not isinstance(family, str):
+    if hasattr(family, "get_params") and not isinstance(family, type):
         return _copy(family)
     suffix = "Regressor" if blend._targets.kind == "regression" else "Classifier"
     kinds = {n.removesuffix(suffix): n for n in ESTIMATORS if n.endswith(suffix)}
-    wanted = family.replace("_", "").lower()
+    wanted = family.replace("_", "").lower() if isinstance(family, str) else None
     for kind, name in kinds.items():
         if kind.lower() == wanted:
             return ESTIMATORS[name](random_state=0, n_jobs=blend.n_jobs)
     raise ValueError(
         f"family must be one of {', '.join(map(repr, kinds))} or an estimator; got "
-        f"{shown(family)}."
-        f"{did_you_mean(family, kinds)}"
+        f"{shown(family, 80)}.{did_you_mean(family, kinds)}"
     )
 
 
@@ -124,7 +123,9 @@ def _copy(model: Any) -> Any:
 
 
 def _rows(X: Any, at: NDArray[np.intp]) -> Any:
-    return X.iloc[at] if hasattr(X, "iloc") else X[at]
+    if hasattr(X, "iloc"):
+        return X.iloc[at]
+    return (X.tocsr() if hasattr(X, "tocsr") else np.asarray(X))[at]
 
 
 def _fit(model: Any, X: Any, channels: Floats, blend: Any, rng: np.random.Generator) -> Any:

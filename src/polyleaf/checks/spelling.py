@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
+from polyleaf.checks.numbers import shown
+
 #: What other libraries call it.
 _SYNONYMS = {
     "mse": "squared_error",
@@ -48,6 +50,24 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     spelt = {other.lower(): other for other in known}
     near = difflib.get_close_matches(name.lower(), spelt, n=1)
     return f" Did you mean {spelt[near[0]]!r}?" if near else ""
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Raise a ValueError unless a value is one of some names.
+
+    Examples
+    --------
+    >>> check_choice("method", "Tre", ["Mean", "Tree"])
+    Traceback (most recent call last):
+        ...
+    ValueError: method must be one of 'Mean', 'Tree'; got 'Tre'. Did you mean 'Tree'?
+    """
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}; got {shown(value, 60)}."
+            f"{did_you_mean(value, known)}"
+        )
 
 
 def nearest_names(wanted: Sequence[str], known: Sequence[str]) -> str:

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from polyleaf import metrics
 from polyleaf.checks.matrices import is_sparse
 from polyleaf.checks.numbers import shown
+from polyleaf.checks.spelling import check_choice
 from polyleaf.conformal.held_out import (
     METHODS,
     HeldOut,
-    check_choice,
     check_cv,
     names_for,
     train_held_out,

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.randomness import read_random_state
-from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data.read_targets import check_output_names
 
 METHODS = ("split", "cross", "oob", "prefit")
@@ -39,15 +38,6 @@ class HeldOut:
     models: list[Any]
     rows: list[Rows]
     train: list[Rows]
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError unless a parameter is one of some names."""
-    if not isinstance(value, str) or value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(
-            f"{name} must be one of {known}; got {shown(value, 60)}.{did_you_mean(value, choices)}"
-        )
 
 
 def check_cv(cv: Any) -> None:

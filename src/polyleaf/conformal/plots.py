@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyleaf.checks.numbers import shown
+from polyleaf.checks.numbers import expect_kind, expect_list, shown
 from polyleaf.checks.optional import require
 from polyleaf.conformal.region import Region, read_outputs
 
@@ -57,7 +57,9 @@ def plot_region(
     5
     """
     plt = require("matplotlib.pyplot", "plots")
-    pair = [_position(region, output) for output in outputs]
+    expect_kind("region", region, Region, "predict_region")
+    of = "two names or positions of outputs"
+    pair = [_position(region, output) for output in expect_list("outputs", outputs, of)]
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(f"outputs must be two different outputs; got {shown(outputs, 80)}.")
     chosen = _rows(region, rows)
@@ -127,6 +129,7 @@ def plot_outputs(region: Region, Y: Any = None, *, row: int = 0, ax: Any = None)
     'distance from the center, in median half-widths'
     """
     plt = require("matplotlib.pyplot", "plots")
+    expect_kind("region", region, Region, "predict_region")
     [at] = _rows(region, row)
     lower, upper = region.bounds()
     half = np.median(0.5 * (upper - lower), axis=0)

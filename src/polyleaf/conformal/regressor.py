@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyleaf import metrics
 from polyleaf.checks.matrices import as_floats, is_sparse, read_array
+from polyleaf.checks.spelling import check_choice
 from polyleaf.conformal.forecasts import (
     Forecast,
     check_model,
@@ -27,7 +28,6 @@ from polyleaf.conformal.forecasts import (
 from polyleaf.conformal.held_out import (
     METHODS,
     HeldOut,
-    check_choice,
     check_cv,
     names_for,
     train_held_out,

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf._registry import ESTIMATORS
+from polyleaf.checks.spelling import check_choice
 from polyleaf.conformal.classifier import ConformalClassifier, FittedSets
 from polyleaf.conformal.forecasts import check_model
-from polyleaf.conformal.held_out import METHODS, check_choice, check_cv
+from polyleaf.conformal.held_out import METHODS, check_cv
 from polyleaf.conformal.label_models import check_delta, hierarchy_of
 from polyleaf.conformal.ranks import check_alpha
 from polyleaf.conformal.regions import Calibration

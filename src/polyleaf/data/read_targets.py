@@ -137,7 +137,7 @@ def check_output_names(output_names: Any, n_outputs: int) -> tuple[str, ...]:
         output_names = [output_names]
     try:
         names = tuple(str(name) for name in output_names)
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:  # the second by sparse matrices
         raise TypeError(
             f"output_names must be a sequence of strings; got {shown(output_names, 80)}."
         ) from error

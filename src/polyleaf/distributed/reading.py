@@ -61,7 +61,10 @@ class Rows:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        shape = getattr(self.X, "shape", None)
+        if shape == ():
+            raise ValueError("X of a part must have rows; got an array without dimensions.")
+        return len(self.X) if shape is None else int(shape[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.numbers import shown
+from polyleaf.checks.spelling import check_choice
 from polyleaf.experiments._best import choices, fitted
 from polyleaf.experiments._bootstrap import CorrectedScore, corrected_score
 from polyleaf.experiments._escaping import csv_cell, markdown_cell
 from polyleaf.experiments._methods import Method
 from polyleaf.experiments._problem import Problem
 from polyleaf.experiments._significance import Verdict, verdicts
-from polyleaf.experiments._statistics import FriedmanResult, average_ranks, friedman_test
+from polyleaf.experiments._statistics import (
+    FriedmanResult,
+    average_ranks,
+    dense_order,
+    friedman_test,
+    means_over_folds,
+)
 from polyleaf.metrics import Metric
 
 #: Methods that a comparison names when it is printed.
@@ -157,6 +164,12 @@ class Comparison:
         """Return the names of the methods that took part in a task."""
         return list(dict.fromkeys(row["method"] for row in self.rows if row["task"] == task))
 
+    def _check_names(self, dataset: str, method: str | None = None) -> None:
+        """Raise a ValueError for a data set or a method that did not take part."""
+        check_choice("dataset", dataset, [problem.name for problem in self.problems])
+        if method is not None:
+            check_choice("method", method, dict.fromkeys(row["method"] for row in self.rows))
+
     def fold_scores(self, dataset: str, method: str, metric: str) -> NDArray[np.float64]:
         """Return the score in each fold; NaN where the run failed.
 
@@ -168,6 +181,8 @@ class Comparison:
         -------
         ndarray of shape (folds,)
         """
+        self._check_names(dataset, method)
+        metric = self._metric(metric).name
         values = [
             row.get("scores", {}).get(metric)
             for row in self.rows
@@ -191,12 +206,13 @@ class Comparison:
         return self._means_over_folds(dataset, "per_output")
 
     def _means_over_folds(self, dataset: str, key: str) -> dict[str, NDArray[np.float64]]:
+        self._check_names(dataset)
         found: dict[str, list[list[float]]] = {}
         for row in self.rows:
             if row["dataset"] == dataset and row.get(key):
                 values = [np.nan if v is None else v for v in row[key]]
                 found.setdefault(row["method"], []).append(values)
-        return {method: _column_means(np.array(rows)) for method, rows in found.items()}
+        return {method: means_over_folds(np.array(rows)) for method, rows in found.items()}
 
     def level_scores(self, dataset: str) -> dict[str, NDArray[np.float64]]:
         """Return the F1 of all labels of each depth of a hierarchy together, by method.
@@ -251,7 +267,7 @@ class Comparison:
         worst = np.inf if not chosen.greater_is_better else -np.inf
         filled = np.where(np.isnan(matrix), worst, matrix)
         ranks = average_ranks(
-            np.apply_along_axis(_dense_order, 1, filled),
+            np.apply_along_axis(dense_order, 1, filled),
             greater_is_better=chosen.greater_is_better,
         )
         standings = [
@@ -344,11 +360,8 @@ class Comparison:
         by_name = {problem.name: problem for problem in self.problems}
         if name is None and len(by_name) == 1:
             return self.problems[0]
-        if name in by_name:
-            return by_name[name]
-        raise ValueError(
-            f"dataset must be one of {', '.join(map(repr, by_name))}; got {shown(name)}."
-        )
+        check_choice("dataset", name, by_name)
+        return by_name[str(name)]
 
     def corrected(self, dataset: str, method: str) -> CorrectedScore | None:
         """Estimate the score of a tuned method without the optimism of tuning (BBC-CV).
@@ -362,9 +375,10 @@ class Comparison:
         CorrectedScore or None
             By the first metric of the task; None without `bootstraps`, or if a fold failed.
         """
+        self._check_names(dataset, method)
         rows = [r for r in self.rows if r["dataset"] == dataset and r["method"] == method]
         folds: list[Any] = [row.get("bootstraps") for row in rows]
-        if not all(folds):
+        if not folds or not all(folds):
             return None
         return corrected_score(folds, self.metrics[rows[0]["task"]][0])
 
@@ -475,23 +489,8 @@ class Comparison:
                     writer.writerow({name: csv_cell(cells.get(name)) for name in names})
 
 
-def _dense_order(row: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace scores by their places, so that infinite ones can be ranked."""
-    return np.unique(row, return_inverse=True)[1].astype(np.float64)
-
-
 def _known_mean(rows: list[dict[str, Any]], key: str) -> float:
     return _nanmean([np.nan if row.get(key) is None else row[key] for row in rows])
-
-
-def _column_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return means over rows, without NaN; NaN for a column of nothing else."""
-    known = np.isfinite(values)
-    sums = np.where(known, values, 0.0).sum(axis=0)
-    counts = known.sum(axis=0)
-    means = np.full(sums.shape, np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means
 
 
 def _nanmean(values: Any) -> float:

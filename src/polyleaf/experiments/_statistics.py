@@ -332,3 +332,18 @@ def _complete(scores: Any) -> Floats:
             "some blocks."
         )
     return values
+
+
+def means_over_folds(values: Floats) -> Floats:
+    """Return means over rows, of what is finite; NaN for a column of nothing else."""
+    known = np.isfinite(values)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def dense_order(row: Floats) -> Floats:
+    """Replace scores by their places, so that infinite ones can be ranked."""
+    return np.unique(row, return_inverse=True)[1].astype(np.float64)

@@ -18,11 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 
 from polyleaf import projections
 from polyleaf.checks.memory import check_memory
-from polyleaf.checks.numbers import described, expect_count, expect_number
+from polyleaf.checks.numbers import (
+    described,
+    expect_count,
+    expect_number,
+    is_one_of,
+    shown,
+)
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.experiments._encoding import dense, feature_rows, output_matrix
 from polyleaf.projections import Projection, ProjectionContext, View
 
@@ -71,9 +78,9 @@ class BiasVariance:
             one (Algorithm 1).
         """
         n_models = expect_count("n_estimators", n_estimators)
-        if projection_scope not in ("tree", "forest"):
+        if not is_one_of(projection_scope, ("tree", "forest")):
             raise ValueError(
-                f"projection_scope must be 'tree' or 'forest'; got {projection_scope!r}."
+                f"projection_scope must be 'tree' or 'forest'; got {shown(projection_scope, 60)}."
             )
         shared = self.bias_and_noise + self.variance_sample
         if projection_scope == "forest":
@@ -154,7 +161,7 @@ def bias_variance(
     train_size = expect_number("train_size", train_size, 0.0, 1.0, "a share from 0 to 1")
     n_samples = expect_count("n_samples", n_samples, 2)
     n_repeats = expect_count("n_repeats", n_repeats, 2)
-    expect_count("n_projections", n_projections, 2)
+    n_projections = expect_count("n_projections", n_projections, 2)
     is_estimator = hasattr(estimator, "get_params") and not isinstance(estimator, type)
     parameters = estimator.get_params(deep=False) if is_estimator else {}
     if "random_state" not in parameters:
@@ -170,7 +177,7 @@ def bias_variance(
         raise ValueError(
             f"y_test must have the outputs of y, {Y.shape[1]}; got {Y_test.shape[1]}."
         )
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     n_drawn = max(1, round(train_size * Y.shape[0]))
     shape = (n_samples, n_projections, n_repeats, *Y_test.shape)
     check_memory(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import expect_count
 from polyleaf.data import read_classes
 from polyleaf.graphs.base import GraphEstimator
 from polyleaf.graphs.labels import LabelData
@@ -52,6 +53,7 @@ class ConsensusEdges:
 
     def strongest(self, n_edges: int) -> ConsensusEdges:
         """Keep the edges of the largest attraction, whatever its sign; the strongest first."""
+        n_edges = expect_count("n_edges", n_edges, 0)
         order = np.argsort(-np.abs(self.attraction), kind="stable")[:n_edges]
         return ConsensusEdges(
             self.labels, self.edges[order], self.counts[order], self.attraction[order]

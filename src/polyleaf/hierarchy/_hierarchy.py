@@ -152,13 +152,13 @@ class Hierarchy:
     def _number(self, label: Any) -> int:
         if isinstance(label, str):
             return int(numbers_of([label], self.names, "label")[0])
-        number = int(label)
-        if not 0 <= number < self.n_outputs:
+        is_number = isinstance(label, int | np.integer) and not isinstance(label, bool)
+        if not is_number or not 0 <= label < self.n_outputs:
             raise ValueError(
                 f"label must be a name or a number from 0 to {self.n_outputs - 1}; got "
-                f"{shown(label)}."
+                f"{shown(label, 60)}."
             )
-        return number
+        return int(label)
 
     # What it asks of labels and scores ---------------------------------------------------------
 

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 
 from polyleaf.checks.fitted import expect_fitted
 from polyleaf.checks.matrices import read_sparse
-from polyleaf.checks.numbers import shown
+from polyleaf.checks.numbers import expect_number, shown
 from polyleaf.checks.optional import require
 from polyleaf.checks.randomness import read_random_state
 from polyleaf.estimator.mixed import Mixed
@@ -72,8 +72,9 @@ class PermutationImportances:
         low, high : ndarray of shape (n_outputs, p)
             Infinite with a single repeat.
         """
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1; got {shown(level)}.")
+        level = expect_number("level", level, 0.0, 1.0, "between 0 and 1")
+        if level in (0.0, 1.0):
+            raise ValueError(f"level must be between 0 and 1; got {level:g}.")
         n_repeats = self.drops.shape[2]
         if n_repeats == 1:
             return np.full(self.means.shape, -np.inf), np.full(self.means.shape, np.inf)

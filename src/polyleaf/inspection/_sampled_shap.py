@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from polyleaf.checks.numbers import expect_count
+from polyleaf.checks.fitted import expect_fitted
+from polyleaf.checks.numbers import described, expect_count
+from polyleaf.checks.randomness import read_random_state
 from polyleaf.data import BinnedData, whole_rows
 from polyleaf.estimator.wording import feature_names_of
 from polyleaf.inspection._channels import NamedChannels
@@ -109,7 +109,12 @@ def sampled_shap_values(
     >>> np.allclose(whole, model.predict_proba(X[:3]), atol=1e-5)
     True
     """
-    check_is_fitted(model)
+    expect_fitted(model)
+    if not hasattr(model, "_targets") or not hasattr(model, "_encode"):
+        raise TypeError(
+            f"model must be a fitted estimator of polyleaf; got {described(model)}. Of a wrapper, "
+            "explain its estimator_."
+        )
     n_walks = expect_count("n_walks", n_walks, 1)
     targets, features = model._targets, model._features
     if targets.kind == "mixed":
@@ -117,7 +122,7 @@ def sampled_shap_values(
     channels = NamedChannels.of(model, targets.n_channels)
     choice, names, numbers = channels.choose(outputs)
     rows, starts = (_dense(model._encode(each)) for each in (X, background))
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    rng = np.random.default_rng(read_random_state(random_state).randint(2**31 - 1))
     walker = _Walker(model, features, targets, choice, rows)
     start_at = rng.permutation(max(n_walks, starts.shape[0]))[:n_walks] % starts.shape[0]
     shape = (rows.shape[0], rows.shape[1], choice.n_columns)

@@ -97,8 +97,8 @@ class SingleOutputClassifier(ClassifierMixin, _SingleOutput):  # type: ignore[mi
             return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
         if isinstance(found, list):
             return np.asarray(found[self._number])
-        if self.model.predict(X[:1]).ndim == 1:  # one output: a column is a class
-            return np.asarray(found)
+        if len(self.model.output_names_) == 1 and found.shape[1] == self.classes_.size:
+            return np.asarray(found)  # a column is a class
         share = _column(found, self._number)
         return np.column_stack([1.0 - share, share])
 
