@@ -80,6 +80,15 @@ def _rules(make: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _rule_views(make: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "all outputs": partial(make),
+        "half of them": partial(make, projection="subsample"),
+        "combinations": partial(make, projection="gaussian"),
+        "in turn": partial(make, projection="round_robin"),
+    }
+
+
 def _boosting(make: Any) -> dict[str, Callable[..., Any]]:
     return {
         "default": partial(make),
@@ -104,6 +113,8 @@ QUESTIONS = {
     "rules-labels": Question("multilabel", _rules(RuleClassifier), most_values=100_000),
     "boosting": Question("regression", _boosting(BoostingRegressor), most_values=150_000),
     "boosting-labels": Question("multilabel", _boosting(BoostingClassifier), most_values=150_000),
+    "rule-views": Question("regression", _rule_views(RuleRegressor), most_values=30_000),
+    "rule-views-labels": Question("multilabel", _rule_views(RuleClassifier), most_values=100_000),
     "graphs": Question(
         "multilabel",
         {

@@ -125,6 +125,7 @@ class RuleClassifier(RuleEstimator, Classifier):
         learning_rate: float = 0.3,
         head: str = "complete",
         head_size: int | float = 0.5,
+        projection: Any = None,
         step: str = "guarded",
         label_bins: int | None = None,
         max_conditions: int | None = None,
@@ -261,7 +262,9 @@ class RuleClassifier(RuleEstimator, Classifier):
         """The form of the probabilities of label sets."""
         check_is_fitted(self)
         if not self._has_joint():
-            raise AttributeError("Label sets have probabilities with a loss of whole rows only.")
+            raise AttributeError(
+                "Only a loss of whole rows gives label sets probabilities of their own."
+            )
         return self._fitted.set_probabilities
 
     # Prediction --------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from polyleaf import _core
 from polyleaf.losses import Loss, LossTargets, Quadratic
+from polyleaf.projections import Projection, ProjectionContext
 from polyleaf.rules.guarding import TrainingLoss, warn_of_risen_loss
 from polyleaf.rules.model import Rule, RuleSet
 from polyleaf.rules.statistics import (
     PackedStatistics,
     label_signs,
     logistic_sums,
+    seen_through,
     weighted,
 )
 
@@ -32,6 +34,7 @@ class RuleSettings:
 
     `head_size` is 0 for complete heads, a number of outputs, or a share of the largest gain.
     `starts_at_baseline`: the default rule predicts the best constant, without regularisation.
+    `view`: of the outputs, by which conditions are chosen.
     """
 
     n_rules: int = 500
@@ -47,6 +50,7 @@ class RuleSettings:
     is_guarded: bool = False
     starts_at_baseline: bool = False
     n_iter_no_change: int | None = None
+    view: Projection | None = None
 
     def core_params(self, n_threads: int) -> _core.RuleParams:
         """Translate for the core."""
@@ -108,7 +112,13 @@ class RuleLearner:
         self._usable = _usable_rows(targets, self._weights)
         self.scores: NDArray[np.float64] = np.zeros(targets.values.shape)
         is_partial = targets.weights is not None or self._weights is not None
-        self._is_native = loss.native_kernel in _NATIVE_KERNELS and not is_partial
+        if settings.view is not None and loss.hessian == "diagonal minus rank one":
+            raise ValueError(
+                f"projection={settings.view!r} needs a loss of single outputs, such as "
+                f"'logistic'; {loss!r} is one of whole rows. Use another, or projection=None."
+            )
+        is_native = loss.native_kernel in _NATIVE_KERNELS and settings.view is None
+        self._is_native = is_native and not is_partial
         has_sums = self._is_native and loss.native_kernel == "logistic"
         self._first_sums = logistic_sums(targets.values) if has_sums else None
         self._signs = label_signs(targets.values) if self._is_native else np.zeros((0, 0), np.int8)
@@ -145,6 +155,7 @@ class RuleLearner:
         first = watch()
         rules, learnt = [self._default_rule()], list[RuleSet]()
         default = watch()
+        views = self._views()
         advance()
         n_left = self._settings.n_rules - 1
         while n_left > 0 and not self._is_over():
@@ -154,7 +165,7 @@ class RuleLearner:
                 head_of_list = None if learnt else rules[0]
                 learnt.append(RuleSet.learnt(self._next_rules(n_next, rng), *shape, head_of_list))
             else:
-                rules.append(self._next_rule(int(rng.integers(2**63))))
+                rules.append(self._next_rule(int(rng.integers(2**63)), views, len(rules) - 1))
             advance(n_next)
             n_left -= n_next
         if self._can_rise:
@@ -256,12 +267,33 @@ class RuleLearner:
             self._params,
         )
 
-    def _next_rule(self, seed: int) -> Rule:
+    def _views(self) -> ProjectionContext | None:
+        """Tell a projection of the derivatives that views are drawn of."""
+        if self._settings.view is None:
+            return None
+        offsets = self._targets.channel_offsets.astype(np.int32)
+        context = ProjectionContext(
+            round=0,
+            rng=np.random.default_rng(0),
+            values=self._statistics.gradient,
+            channel_offsets=offsets,
+        )
+        _ = context.varying_channels
+        return context
+
+    def _next_rule(self, seed: int, views: ProjectionContext | None, number: int) -> Rule:
         counts = self._sample(seed)
         self._params.seed = seed
-        known = self._statistics
+        shown = known = self._statistics
+        view = None
+        if views is not None and self._settings.view is not None:
+            rng = np.random.default_rng([seed, number])
+            view = self._settings.view.checked_draw(
+                views.at_round(number, rng, values_changed=True)
+            )
+            shown = seen_through(known, view)
         induced = _core.induce_rule(
-            self.columns, known.values, known.n_channels, known.coupling, counts, self._params
+            self.columns, shown.values, shown.n_channels, shown.coupling, counts, self._params
         )
         n_conditions = induced.n_conditions
         feature = np.empty(n_conditions, np.int32)
@@ -271,6 +303,9 @@ class RuleLearner:
         rows = np.empty(induced.n_rows, np.int32)
         induced.write_rows(rows)
         chosen = np.array(induced.outputs, np.int32) if induced.outputs else None
+        if view is not None:
+            updated = view.updated
+            chosen = None if updated is None else np.flatnonzero(updated).astype(np.int32)
         training = rows[self._usable[rows]]
         head, gain = self._find_head(known, training, chosen)
         head *= self._settings.learning_rate

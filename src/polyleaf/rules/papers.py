@@ -16,6 +16,7 @@ _RULES: dict[str, Any] = {
     "l2_regularization": 1.0,
     "l1_regularization": 0.0,
     "step": "newton",
+    "projection": None,
     "label_bins": None,
     "max_conditions": None,
     "min_coverage": 1,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polyleaf.estimator.parameters import (
     Added,
     Parameter,
@@ -13,11 +15,34 @@ from polyleaf.estimator.parameters import (
 )
 from polyleaf.estimator.shared_parameters import SHARED_PARAMETERS, STORED_LOSS
 from polyleaf.losses import LOSSES, is_for
+from polyleaf.projections import Projection, resolve
+from polyleaf.trees.parameters import TREE_PARAMETERS
+
+
+def _is_view(value: Any) -> bool:
+    if not isinstance(value, str | Projection):
+        return False
+    view = resolve(value)  # raises with a message of its own
+    assert view is not None
+    view.check_params()
+    return True
+
 
 RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
+    "projection": Parameter(
+        "None, str or Projection",
+        "View of the outputs by which conditions are chosen, a new one for every rule; heads are\n"
+        "those of all outputs. None: all outputs. A name such as ``'subsample'``, or an instance\n"
+        "such as ``projections.Gaussian(n_components='log')``. With ``'round_robin'`` each rule\n"
+        "sees and predicts one output. Not for losses of whole rows; for complete heads only.",
+        lambda v: v is None or _is_view(v),
+        "None, a name or a Projection",
+        stored=TREE_PARAMETERS["projection"].stored,
+        added=Added("0.1.0", before=None),
+    ),
     "n_rules": Parameter(
         "int",
-        "Number of rules, the default rule included.",
+        "Number of rules, including the default rule.",
         lambda v: is_int(v, 1, 2**31 - 1),
         "an integer >= 1, below 2**31",
     ),
@@ -39,25 +64,25 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "head_size": Parameter(
         "int or float",
         "With ``head='partial'``: the number of outputs of a head, or, as a float, the share of\n"
-        "the largest gain of a single output that another must reach to be in the head.",
+        "the largest gain of a single output that the others must reach to be in the head.",
         lambda v: count_or_fraction(v, 1),
         "an integer >= 1 or a share in (0, 1]",
     ),
     "step": Parameter(
         "{'newton', 'guarded'}",
-        "``'guarded'`` halves the head of a rule, the default rule included, until the loss of\n"
-        "the training rows does not rise; ``'newton'`` takes it as it is, as Rapp et al. (2020)\n"
-        "do, and warns if the loss has risen by the end.",
+        "``'guarded'`` halves the head of a rule, even of the default rule, until the training\n"
+        "loss does not rise; ``'newton'`` takes heads as they are, as Rapp et al. 2020 do, and\n"
+        "warns if the loss has risen by the end.",
         is_one_of("newton", "guarded"),
         "'newton' or 'guarded'",
         names=("newton", "guarded"),
     ),
     "set_probabilities": Parameter(
         "{'auto', 'chain_rule', 'loss'}",
-        "With a loss of whole rows: what the probability of a known label set is proportional\n"
-        "to, for `predict_proba` and for decoders. ``'chain_rule'``: the product of its labels'\n"
-        "own probabilities; ``'loss'``: exp(-loss); ``'auto'``: the one that is better on a\n"
-        "fifth of the rows, by at most 100 rules learnt from the others.",
+        "With a loss of whole rows: how `predict_proba` and decoders compute the probability of\n"
+        "a known label set. ``'chain_rule'``: proportional to the product of its labels' own\n"
+        "probabilities; ``'loss'``: proportional to exp(-loss); ``'auto'``: the better of both\n"
+        "on a fifth of the rows, with at most 100 rules learnt from the others.",
         is_one_of("auto", "chain_rule", "loss"),
         "'auto', 'chain_rule' or 'loss'",
         names=("auto", "chain_rule", "loss"),
@@ -65,8 +90,8 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "label_bins": Parameter(
         "int or None",
-        "Approximate the search for conditions, for many labels and a loss of whole rows: labels\n"
-        "whose scores would be alike share one, in this many bins for either sign. Heads are\n"
+        "Approximate the search for conditions, for many labels and a loss of whole rows:\n"
+        "labels with similar scores share one, in this many bins for either sign. Heads are\n"
         "exact in any case. None: exact search. Not for heads of a single output.",
         lambda v: v is None or is_int(v, 1),
         "None or an integer >= 1",
@@ -79,15 +104,15 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "min_coverage": Parameter(
         "int or float",
-        "Fewest rows of its sample that a rule covers, however often each was drawn; a float is\n"
-        "a fraction of the rows.",
+        "Fewest rows of its sample that a rule covers, counting each row once; a float is a\n"
+        "fraction of the rows.",
         lambda v: count_or_fraction(v, 1),
         "an integer >= 1 or a fraction in (0, 1]",
     ),
     "l1_regularization": Parameter(
         "float",
-        "Penalty of absolute scores: sums of gradients are moved towards zero by it. That is the\n"
-        "least of the penalised objective where labels do not depend on each other, and near it\n"
+        "Penalty of absolute scores: it moves sums of gradients towards zero. That minimises the\n"
+        "penalised objective if labels do not depend on each other, and approximates the minimum\n"
         "for ``loss='examplewise_logistic'``.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
@@ -97,7 +122,7 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "l2_regularization": Parameter(
         "float",
-        "Penalty of squared scores (15).",
+        "Penalty of squared scores.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
     ),
@@ -107,8 +132,8 @@ RULE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "early_stopping": Parameter(
         "bool",
-        "Whether to stop when ``n_iter_no_change`` rules have not lowered the loss of\n"
-        "held-out rows; rules after the least loss are dropped.",
+        "Whether to stop when ``n_iter_no_change`` rules have not lowered the loss of held-out\n"
+        "rows; rules after the smallest loss are dropped.",
         is_bool,
         "True or False",
     ),

@@ -82,6 +82,7 @@ class RuleRegressor(RuleEstimator, Regressor):
         learning_rate: float = 0.1,
         head: str = "complete",
         head_size: int | float = 0.5,
+        projection: Any = None,
         step: str = "guarded",
         max_conditions: int | None = None,
         min_coverage: int | float = 1,

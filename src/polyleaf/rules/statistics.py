@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from polyleaf import _core
 from polyleaf.data import Targets, TargetSchema
 from polyleaf.losses import Loss, LossTargets, Quadratic
+from polyleaf.projections import View
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +123,25 @@ class PackedStatistics:
         if not is_logistic:
             packed.diagonal[:] = statistics.diagonal
         return packed
+
+
+def seen_through(known: PackedStatistics, view: View) -> PackedStatistics:
+    """Give the derivatives by the channels of a view z = V'f: V'g, and the squares of V times h.
+
+    Those are the exact ones for selections; combinations leave out what lies beside the diagonal.
+    """
+    if view.selected is not None:
+        gradient = view.scale * known.gradient[:, view.selected]
+        diagonal = view.scale**2 * known.diagonal[:, view.selected]
+    elif view.matrix is not None:
+        matrix: Any = view.matrix
+        squares = matrix.multiply(matrix) if hasattr(matrix, "multiply") else matrix**2
+        gradient, diagonal = known.gradient @ matrix, known.diagonal @ squares
+    elif view.kind == "all":
+        return known
+    else:
+        raise TypeError("Rules need views that are selections or combinations of the outputs.")
+    return PackedStatistics.of(Quadratic(np.asarray(gradient), np.asarray(diagonal), None))
 
 
 def _zeros_on_cache_lines(n_rows: int, n_columns: int) -> Floats:

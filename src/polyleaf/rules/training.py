@@ -13,6 +13,7 @@ from polyleaf.estimator.base import current_steps
 from polyleaf.estimator.parameters import count, feature_count
 from polyleaf.estimator.running import progress_bar
 from polyleaf.losses import Loss, LossTargets
+from polyleaf.projections import resolve
 from polyleaf.rules.learner import RuleLearner, RuleSettings
 from polyleaf.rules.model import RuleSet, count_body_rows, finish_rules
 from polyleaf.rules.statistics import separate_weights
@@ -127,6 +128,13 @@ def rule_settings(
     n_rows, n_features = shape
     sizes = {"complete": 0, "single": 1, "partial": estimator.head_size}
     size = sizes[estimator.head]
+    view = None if estimator.projection is None else resolve(estimator.projection)
+    if view is not None and estimator.head != "complete":
+        raise ValueError(
+            f"projection of {type(estimator).__name__} needs head='complete'; got "
+            f"projection={estimator.projection!r} with head={estimator.head!r}. For heads of one "
+            "output, projection='round_robin' takes them in turn."
+        )
     return RuleSettings(
         n_rules=int(estimator.n_rules),
         head_size=float(size) if isinstance(size, float) else int(size),
@@ -141,6 +149,7 @@ def rule_settings(
         is_guarded=estimator.step == "guarded",
         starts_at_baseline=starts_at_baseline,
         n_iter_no_change=int(estimator.n_iter_no_change) if estimator.early_stopping else None,
+        view=view,
     )
 
 
