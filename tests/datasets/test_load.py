@@ -88,7 +88,7 @@ def test_extreme_classification_files_are_read_by_their_header(tmp_path):
         ("t.csv", {"targets": []}, "at least one"),
         ("t.csv", {"targets": "a"}, "must be a list of column names"),
         ("t.csv", {"targets": ["a"], "n_targets": 1}, "for ARFF files"),
-        ("t.svm", {"targets": ["a"]}, "lists its labels"),
+        ("t.svm", {"targets": ["a"]}, "lists its own labels"),
         ("t.rda", {}, "targets must name"),
         ("t.mat", {"targets": ["a", "b"]}, "one matrix"),
     ],

@@ -395,7 +395,7 @@ def test_a_sparse_y_is_refused():
         ({"prize": "huber"}, "loss names the output 'prize'"),
         ({"sold": "huber"}, "'sold' is a label"),
         ({"price": "logistic"}, "'price' is a number"),
-        ({"price": losses.Quantile([0.1, 0.9])}, "cannot stand beside others"),
+        ({"price": losses.Quantile([0.1, 0.9])}, "cannot be combined with others"),
         ("huber", "'colour' is a class"),
         ({"price": "hubber"}, "Did you mean 'huber'"),
     ],

@@ -201,7 +201,7 @@ def test_a_kernel_matrix_is_not_factored_where_that_would_lose_any_of_it():
 def test_a_kernel_matrix_with_negative_eigenvalues_is_refused():
     gram = np.ones((50, 50)) + np.eye(50)
     gram[0, 1] = gram[1, 0] = 3.0
-    with pytest.raises(ValueError, match=r"positive semi-definite.*add what is lacking"):
+    with pytest.raises(ValueError, match=r"positive semi-definite.*add a constant"):
         low_rank_factor(gram)
 
 

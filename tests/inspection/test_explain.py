@@ -122,3 +122,14 @@ def test_outputs_that_were_never_observed_have_no_lines(frame, targets):
     told = model.explain(frame[:2], top_outputs=len(unknown.columns))
     assert "never" not in set(told["output"])
     assert not told["contribution"].isna().any()
+
+
+def test_days_are_written_without_a_time_and_missing_dates_as_missing(frame, targets):
+    dated = frame[["rain", "slope"]].assign(
+        day=pd.date_range("2024-03-01", periods=80), slope=np.arange(80) % 7 / 1.0
+    )
+    dated.loc[1, "day"] = pd.NaT
+    model = polyleaf.TreeRegressor(random_state=0).fit(dated, np.arange(80.0))
+    text = explanation_text(model.explain(dated[:2]))
+    assert "day = 2024-03-01: " in text
+    assert "day = missing: " in text

@@ -102,7 +102,7 @@ def test_other_types_are_refused():
 @each_metric
 def test_scores_of_outputs_are_those_of_each_output_alone(metric):
     if metric.per_output is None:
-        with pytest.raises(ValueError, match="judges all outputs of a row together"):
+        with pytest.raises(ValueError, match="compares all outputs of a row together"):
             metric.prepare(Y_TRAIN, per_output=True)
         return
     found = metric.prepare(Y_TRAIN, per_output=True)(Y, PREDICTIONS)

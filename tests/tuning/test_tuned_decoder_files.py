@@ -102,7 +102,7 @@ def test_damage_is_noticed(tmp_path):
     ]
     for change in changes:
         write_model(path, arrays, metadata | change)
-        with pytest.raises(ModelFileError, match="damaged|'os.system' is not registered"):
+        with pytest.raises(ModelFileError, match=r"damaged|'os\.system' is not registered"):
             polyleaf.load(path)
 
 

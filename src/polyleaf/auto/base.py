@@ -258,7 +258,7 @@ class AutoEstimator(Estimator):
         check_is_fitted(self)
         losses = self._fitted.losses
         if losses is None:
-            raise AttributeError("Only models that prune has made have losses.")
+            raise AttributeError("loss_ and full_loss_ exist only for models that prune has made.")
         return losses
 
     # Explanations ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ To read, in the order of a fit:
   ways to make a round (many sparse outputs, regressors of scikit-learn);
 - `state`: targets in units, raw predictions and gradients of all rows; `leaves`: what a tree is
   grown on and what it adds;
-- `model`, `fitted`: the sum of trees, and what it stands for.
+- `model`, `fitted`: the sum of trees, and what it means.
 """
 
 from polyleaf.boosting.estimators import BoostingClassifier, BoostingRegressor

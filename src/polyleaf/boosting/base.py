@@ -158,7 +158,7 @@ class Boosting(TreeModel):
         rounds = self._run(loop, n_rounds, old)
         history = joined_history(old, loop.history)
         model = booster.joined(rounds, None if old is None else old.model)
-        # What trees add to outputs is told by their leaves, unless each serves one output alone.
+        # Leaves know what trees add to outputs, unless each tree serves one output alone.
         is_told = isinstance(model, BoostedTrees) and not isinstance(
             view.projection, projections.RoundRobin
         )
@@ -177,7 +177,7 @@ class Boosting(TreeModel):
         )
 
     def _resolved_loss(self, data: TrainingData, old: FittedBoosting | None) -> Loss:
-        """Give the loss that `loss` stands for; `old` is what is gone on from."""
+        """Give the loss that `loss` names; `old` is the model to continue."""
         name = self.loss
         if isinstance(name, str) and name == "auto":
             name = _AUTO_LOSSES.get(data.targets.schema.kind, "softmax")
@@ -464,8 +464,8 @@ class Boosting(TreeModel):
         trees = self._additive()
         if trees.leaf_rows is None:
             raise AttributeError(
-                "This model does not know how many training rows reached its leaves, as those of "
-                f"older files do not; fit it again for {what}."
+                "This model comes from an older file, which lacks the number of training rows per "
+                f"leaf; fit it again for {what}."
             )
         return trees
 

@@ -210,7 +210,7 @@ def check_goes_on(estimator: Any, old: FittedBoosting, data: TrainingData, loss:
     n_there, targets = old.n_rounds, data.targets
     if estimator.n_estimators < n_there:
         raise ValueError(
-            f"n_estimators must be at least {n_there}, the number of rounds that are there, if "
+            f"n_estimators must be at least {n_there}, the number of rounds already trained, if "
             f"warm_start=True; got {estimator.n_estimators}."
         )
     is_same = (

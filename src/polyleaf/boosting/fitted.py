@@ -1,4 +1,4 @@
-"""What a fit of boosting has learnt: trees (or other models), and what their sum stands for."""
+"""What a fit of boosting has learnt: trees (or other models), and what their sum means."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class RawReader:
-    """What raw predictions of shape (n_rows, n_channels) stand for.
+    """Turns raw predictions of shape (n_rows, n_channels) into answers.
 
     Attributes
     ----------
@@ -134,9 +134,9 @@ class FittedBoosting:
     targets : TargetSchema
     model : BoostedTrees or BoostedModels
     reader : RawReader
-        What its raw predictions stand for: the loss, and the units of the outputs.
+        What its raw predictions mean: the loss, and the units of the outputs.
     is_normalized : bool
-        Whether outputs were brought to standard deviation 1.
+        Whether outputs were scaled to standard deviation 1.
     projection : Projection or None
         The view that was used.
     history : dict of str to ndarray of shape (n_rounds,) or (n_rounds, n_outputs)

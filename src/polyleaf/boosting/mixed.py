@@ -329,8 +329,8 @@ def _check_apart(found: list[Loss], names: Sequence[str]) -> None:
     for loss, name in zip(found, names):
         if loss.is_joint_over_outputs or loss.n_values_per_output > 1:
             raise ValueError(
-                f"loss={loss!r} of the output {name!r} cannot stand beside others: it takes all "
-                "outputs of a row together, or gives several predictions. Use another loss."
+                f"loss={loss!r} of the output {name!r} cannot be combined with others: it takes "
+                "all outputs of a row together, or gives several predictions. Use another loss."
             )
 
 

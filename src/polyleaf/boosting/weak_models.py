@@ -141,7 +141,7 @@ class ModelBooster(Booster):
         if data.weights is not None:
             warn_user(
                 f"{type(estimator).__name__} takes no sample_weight: it is fitted as if all rows "
-                "counted alike, and weights only enter how far its predictions are followed.",
+                "had the same weight; weights affect only the sizes of its steps.",
             )
 
     def grow(self, t: int) -> FittedRound:  # type: ignore[override]

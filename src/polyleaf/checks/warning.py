@@ -1,4 +1,4 @@
-"""Warn users at the line of their own code, however deep the cause lies."""
+"""Warn users at the line of their own code, however deep the cause is."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether a name stands for several files, which the workers read.
+    """Check whether a name is a pattern of several files, which the workers read.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def main() -> None:
         if isinstance(error, OSError) and error.strerror and error.filename is not None:
             said = f"{error.filename}: {error.strerror}"
         _end(said, WRONG)
-    except Exception as error:  # whatever it is, a user wants one line
+    except Exception as error:  # any error: users want one line
         first_line = (str(error).splitlines() or [""])[0]
         _end(f"{type(error).__name__}: {first_line} ({TRACEBACK}=1 shows where)", BROKEN)
 

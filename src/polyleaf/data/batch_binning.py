@@ -3,7 +3,7 @@
 The first pass keeps every row up to `2 * SAMPLE_ROWS`; of more rows it keeps those with the
 `SAMPLE_ROWS` smallest random keys, as `dense_binning` does for an array, and counts the values of
 columns that have few. The second pass writes codes. So there are never more rows in floats than
-these, and the bins are those of the whole array, in whatever batches it comes.
+these, and the bins are those of the whole array, however it is divided into batches.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
 
 
 class SchemaBuilder:
-    """Reads batches one after the other, and tells the schema at the end.
+    """Reads batches one after the other, and gives the schema at the end.
 
     Parameters
     ----------

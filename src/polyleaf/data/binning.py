@@ -148,8 +148,8 @@ class BinnedData:
     ) -> BinnedData:
         """Bin an X that comes in batches, in two passes, without ever holding all its numbers.
 
-        What is kept takes a byte per row and feature. The bins are those that
-        ``BinnedData(X)`` has, in whatever batches X comes; below 400,000 rows so is all else.
+        What is kept takes a byte per row and feature. The bins are those of
+        ``BinnedData(X)``, however X is divided into batches; below 400,000 rows, everything is.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class BinnedData:
         -------
         BinnedData
             Its `Y` holds the outputs of all batches below each other, as an array, a frame or a
-            csr_array, whatever they came as.
+            csr_array, in whichever form they came.
 
         Raises
         ------

@@ -53,7 +53,7 @@ class LabelColumn:
     """Text labels of one column; None is missing.
 
     A column without a single observed value and without a numeric type is one of these too: it
-    has no categories, so whatever comes at prediction time counts as missing.
+    has no categories, so all values at prediction time count as missing.
     """
 
     values: list[str | None]
@@ -207,7 +207,7 @@ def _read_untyped(series: nw.Series[Any], where: str) -> Column:
 
 
 def _with_nulls(series: nw.Series[Any]) -> list[object]:
-    """List the values with None for nulls, whatever the back end puts in their place."""
+    """List the values with None for nulls, however the back end represents them."""
     nulls = series.is_null().to_list()
     return [None if gone else value for value, gone in zip(series.to_list(), nulls)]
 

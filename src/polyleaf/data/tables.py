@@ -1,4 +1,4 @@
-"""Read whatever holds rows and columns (array, list, frame, sparse) into one of three tables."""
+"""Read rows and columns in any form (array, list, frame, sparse) into one of three tables."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class Targets:
         return cls(schema, values, observed, weights, unit_of(weights))
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Targets:
-        """Give the same rows with weights, in a unit of their own."""
+        """Give the same rows with rescaled weights."""
         return replace(self, weights=weights, weight_unit=unit_of(weights))
 
     def at(self, rows: NDArray[Any]) -> Targets:

@@ -93,7 +93,7 @@ def load(
         )
     if suffix in _SVMLIGHT:
         if targets is not None:
-            raise ValueError(f"{Path(path).name!r} lists its labels: give no targets.")
+            raise ValueError(f"{Path(path).name!r} lists its own labels: leave out targets.")
         return read_svmlight(path, max_bytes=max_bytes)
     if suffix in TABLES:
         return read_table(path, _required(targets, path), exclude=exclude, max_bytes=max_bytes)

@@ -145,7 +145,7 @@ def _asked(name: str, entry: OpenMLEntry, data_home: Any) -> tuple[Any, Any]:
     if entry.task == "regression":
         query["target_column"] = None  # whatever is declared there, the last columns are targets
     try:
-        with warnings.catch_warnings():  # of every attempt; the error tells enough
+        with warnings.catch_warnings():  # of every attempt; the error says enough
             warnings.simplefilter("ignore", UserWarning)
             bunch = fetch_openml(**query, data_home=data_home, as_frame=True, parser="auto")
     except (OSError, ValueError) as error:

@@ -1,8 +1,8 @@
-"""What workers do together: sums, gathering and sending arrays to all, whatever carries them.
+"""What workers do together: sums, gathering and sending arrays to all, over any transport.
 
 A `Collective` belongs to one worker of a fit. All workers call the same methods in the same order.
 Every method here is made of one step, `_exchange`: each worker gives a block of bytes to every
-other one and gets one from each. Whoever brings another way to send bytes writes that step.
+other one and gets one from each. To send bytes in another way, write that step.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CollectiveError(RuntimeError):
         The worker that it was.
     reason : str
     is_first : bool
-        Whether the worker that raises it saw the cause itself; else another one told it.
+        Whether the worker that raises it saw the cause itself, or learnt of it from another.
     """
 
     def __init__(self, name: str, reason: str, *, is_first: bool = True) -> None:

@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What all workers of a fit are told alike.
+    """Settings that all workers of a fit share.
 
     Attributes
     ----------

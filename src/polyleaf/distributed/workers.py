@@ -85,7 +85,7 @@ def _close_unused(fit: str, address: str) -> None:
 
 
 def stop_fit(fit: str, reason: str, dask_worker: Any) -> None:
-    """End a fit on this worker, whatever it waits for."""
+    """End a fit on this worker, even while it waits."""
     known = _OPEN.get((fit, dask_worker.address))
     if known is None:
         return

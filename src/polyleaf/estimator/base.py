@@ -77,7 +77,7 @@ _STEPS: ContextVar[Callable[[int], None] | None] = ContextVar("polyleaf_steps", 
 
 
 def current_steps() -> Callable[[int], None] | None:
-    """Give the function that tells callbacks of a number of steps, if somebody listens."""
+    """Give the function that reports a number of steps to callbacks, if there are any."""
     return _STEPS.get()
 
 
@@ -164,7 +164,7 @@ class Fitted(Protocol):
 
 
 class OneState:
-    """Methods that read a fitted estimator read one state of it, whatever other threads do.
+    """Methods that read a fitted estimator read one state of it, even if other threads change it.
 
     Public methods but those that write run on a view of the estimator that shares what was learnt;
     a fit that ends meanwhile changes the estimator, not the view.

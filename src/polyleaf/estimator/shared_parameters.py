@@ -60,7 +60,7 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "learning_rate": Parameter(
         "float",
-        "Factor by which what a tree adds is shrunk. Smaller ones need more trees.",
+        "Factor that shrinks what each tree adds. Smaller values need more trees.",
         lambda v: is_real(v, 0.0, 1.0) and v > 0,
         "a number in (0, 1]",
     ),
@@ -81,29 +81,29 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "normalize_outputs": Parameter(
         "bool",
-        "Whether every output counts alike in the choice of splits, whatever its unit: each is\n"
+        "Whether every output has the same influence on splits, whatever its unit: each is\n"
         "divided by its standard deviation there. Predictions keep the units of Y.",
         is_bool,
         "True or False",
     ),
     "validation_fraction": Parameter(
         "float",
-        "Share of the rows that are set aside for early stopping if fit gets no ``eval_set``.",
+        "Share of the rows that are set aside for early stopping if `fit` gets no ``eval_set``.",
         lambda v: is_real(v, 0.0, 1.0) and 0 < v < 1,
         "a number in (0, 1)",
     ),
     "n_iter_no_change": Parameter(
         "int",
-        "Rounds without anything better after which early stopping stops.",
+        "Early stopping stops after this many rounds without improvement.",
         lambda v: is_int(v, 1),
         "an integer >= 1",
     ),
     "max_bins": Parameter(
         "int or None",
-        "Largest number of bins into which the values of a numeric feature are sorted, missing\n"
-        "values apart. A feature with no more distinct values than that is treated exactly.\n"
-        "None: every distinct value is a bin, and sums are kept in double precision; exact, and\n"
-        "slower.",
+        "Largest number of bins into which the values of a numeric feature are sorted, not\n"
+        "counting missing values. A feature with at most that many distinct values is treated\n"
+        "exactly. None: every distinct value is a bin, and sums are in double precision; exact,\n"
+        "and slower.",
         lambda v: v is None or is_int(v, 2, 255),
         "None or an integer from 2 to 255",
     ),
@@ -126,13 +126,12 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "decoding": Parameter(
         "str or Decoder",
-        "How probabilities become the label sets of `predict` (multi-label problems):\n"
+        "How `predict` turns probabilities into label sets (multi-label problems):\n"
         "``'threshold'``, the labels above 0.5; ``'subset'``, ``'f1'``, ``'jaccard'`` or\n"
         "``'top_k'``, the best decision for that measure, as in `polyleaf.decoding`; a Decoder,\n"
         "such as ``decoding.TopK(3)``; ``'known_label_set'`` (rules only), the best of the label\n"
-        "sets seen in training. ``'auto'``: what suits the model, the threshold for trees and\n"
-        "boosting, the best labelling for graphs, known label sets for rules with a loss of\n"
-        "whole rows.",
+        "sets seen in training. ``'auto'``: the threshold for trees and boosting, the best\n"
+        "labelling for graphs, known label sets for rules with a loss of whole rows.",
         is_decoding,
         "a Decoder or one of " + ", ".join(map(repr, DECODINGS)),
         names=DECODINGS,
@@ -140,11 +139,11 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "hierarchy": Parameter(
         "Hierarchy, array-like, list of str, networkx.DiGraph or None",
-        "Which label lies below which (multi-label problems): the parent of each output, -1 for\n"
-        "roots; edges (parent, child), by number or name; a path such as ``'01/04/02'`` for each\n"
-        "output; a graph; or a `polyleaf.hierarchy.Hierarchy`. No label then outscores its\n"
-        "ancestors, and label sets hold the ancestors of their labels. In trees and forests,\n"
-        "deep labels count less in the choice of splits.",
+        "Hierarchy of the labels (multi-label problems): the parent of each output, -1 for\n"
+        "roots; edges (parent, child), by number or name; a path such as ``'01/04/02'`` for\n"
+        "each output; a graph; or a `polyleaf.hierarchy.Hierarchy`. No label then outscores its\n"
+        "ancestors, and label sets include the ancestors of their labels. In trees and forests,\n"
+        "deep labels have less influence on splits.",
         is_hierarchy,
         "None, parents, edges, paths, a networkx.DiGraph or a Hierarchy",
         stored=STORED_HIERARCHY,
@@ -152,8 +151,8 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "on_violation": Parameter(
         "{'close', 'raise'}",
-        "What becomes of a row of y that has a label but not all its ancestors: they are added,\n"
-        "or it is an error. Only with a `hierarchy`.",
+        "What happens to a row of y that has a label but not all its ancestors: ``'close'`` adds\n"
+        "them, ``'raise'`` raises an error. Only with a `hierarchy`.",
         is_one_of("close", "raise"),
         "'close' or 'raise'",
         names=("close", "raise"),
@@ -161,14 +160,15 @@ SHARED_PARAMETERS: dict[str, Parameter] = {
     ),
     "warm_start": Parameter(
         "bool",
-        "Whether a second call of fit adds members, up to ``n_estimators``, to those there are.",
+        "Whether another call of `fit` adds members to the existing ones, up to ``n_estimators``.",
         is_bool,
         "True or False",
     ),
     "random_state": Parameter(
         "int, RandomState, Generator or None",
-        "Source of chance: ties between splits, drawn rows, features, cuts and projections. An\n"
-        "integer gives the same model every time, for any number of threads.",
+        "Seed or generator for everything random: ties between splits, drawn rows, features,\n"
+        "cuts and projections. An integer gives the same model every time, for any number of\n"
+        "threads.",
         is_random_state,
         "None, an integer in [0, 2**32 - 1], a RandomState or a Generator",
         stored=SEED,

@@ -57,7 +57,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> AdaBoostMH:
-        """Add rounds until a partition tells nothing; NaN in y is not observed."""
+        """Add rounds until a partition carries no information; NaN in y is not observed."""
         rng = read_random_state(self.random_state)
         X = feature_rows(X)
         labels = output_matrix(y, X).astype(np.float64)

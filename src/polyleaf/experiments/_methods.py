@@ -83,7 +83,7 @@ class Method:
         return {"method": made.base_name, "name": self.name} | made.settings
 
     def description(self) -> dict[str, Any]:
-        """Return what tells this method from others of its name, in JSON's types."""
+        """Return what distinguishes this method from others of its name, in JSON's types."""
         text = {name: [repr(v) for v in values] for name, values in self.space.items()}
         found = {"space": text, "digest": digest_of(self.make)}
         made_of = getattr(self.make, "made_of", None)
@@ -115,7 +115,7 @@ def polyleaf_methods() -> Iterable[Method]:
 def resolve_methods(
     methods: Sequence[Any] | Mapping[str, Any] | None, registry: Mapping[str, Method]
 ) -> list[Method]:
-    """Return the methods that the parameter of `compare` stands for.
+    """Return the methods that the parameter of `compare` names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fitted model tells about itself: its size, what it holds, and which features matter."""
+"""Facts about a fitted model: its size, what it holds, and which features matter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def model_facts(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        "model_bytes", "n_nodes" and "n_rules"; None where that cannot be told or has no meaning.
+        "model_bytes", "n_nodes" and "n_rules"; None if unknown or meaningless.
     """
     last = _last_step(model)
     return {

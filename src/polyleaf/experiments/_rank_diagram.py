@@ -31,7 +31,7 @@ def critical_difference_diagram(
         The critical difference.
     control : str, optional
         Without one, bars join the methods that differ by less than the difference (Nemenyi).
-        With one, the stretch around it is marked in which methods are not told from it
+        With one, the range around it is marked in which methods cannot be distinguished from it
         (Bonferroni and Dunn), and the others are drawn faintly.
 
     Returns
@@ -61,7 +61,9 @@ def critical_difference_diagram(
         parts.append(_name(scale, names[i], ranks[i], first_row + _ROW * row, place < half, kind))
     title = "Mean ranks, with bars that join methods that cannot be distinguished"
     if control is not None:
-        title = f"Mean ranks, with the stretch of methods not told from {control}"
+        title = (
+            f"Mean ranks, with the range of methods that cannot be distinguished from {control}"
+        )
     return svg(parts, first_row + _ROW * half + 4, title)
 
 

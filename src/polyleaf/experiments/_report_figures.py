@@ -62,9 +62,9 @@ def _dunn(names: list[str], result: FriedmanResult, over: str) -> Figure:
             names, result.ranks.tolist(), result.dunn_difference, control=best
         ),
         "caption": (
-            f"Methods in the shaded stretch are not told from {best} by Bonferroni and Dunn's "
-            f"test (level {result.alpha:g}), which only asks about the best one and so sees "
-            "smaller differences. It was chosen after the fact: read this as a hint."
+            f"Methods in the shaded range cannot be distinguished from {best} by Bonferroni and "
+            f"Dunn's test (level {result.alpha:g}), which compares with the best one only and so "
+            "detects smaller differences. The best one was chosen afterwards: take this as a hint."
         ),
     }
 
@@ -226,7 +226,7 @@ def correlations(Y: Any, n_shown: int) -> Any:
 
 
 def _importance_figure(comparison: Comparison, problem: Problem, metric: Metric) -> Figure:
-    """Draw the importances of the best method that tells them for each output, or at all."""
+    """Draw the importances of the best method that has them, for each output if possible."""
     found = {
         row["method"]: np.array(row["importances"], dtype=np.float64)
         for row in comparison.rows

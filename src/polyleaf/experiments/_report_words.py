@@ -192,7 +192,7 @@ def _within_one(comparison: Comparison, metric: Metric, best: str) -> str | None
 
 
 def _division(is_worse: Mapping[str, bool], evidence: str, test: str) -> str:
-    """Say which methods are worse than the best, and from which it cannot be told."""
+    """Say which methods are worse than the best, and which cannot be distinguished from it."""
     worse = [name for name, found in is_worse.items() if found]
     alike = [name for name, found in is_worse.items() if not found]
     if not alike:

@@ -219,8 +219,7 @@ class ResultsFile:
         listed = "; ".join(faults[:_MOST_FAULTS])
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         warnings.warn(
-            f"{self.path} holds lines that are left out; runs that are missing are done again: "
-            f"{listed}{more}.",
+            f"{self.path} has lines that are ignored; missing runs are repeated: {listed}{more}.",
             UserWarning,
             stacklevel=6,
         )

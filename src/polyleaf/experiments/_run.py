@@ -56,7 +56,7 @@ class Job:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Data set, method and fold: what tells runs of a comparison apart."""
+        """Data set, method and fold, which identify a run of a comparison."""
         return self.problem.name, self.method.name, self.number
 
 

@@ -1,4 +1,4 @@
-"""Do runs in a process of their own, which may crash or be stopped without harm to the others.
+"""Do runs in a separate process, which may crash or be stopped without harm to the others.
 
 Compiled code of other libraries can end a process, and nothing but the end of its process stops a
 run that takes too long. Runs come in pickled by value on the standard input of the worker, rows go
@@ -111,7 +111,7 @@ def _cause(code: int | None) -> str:
 
 
 def end_with(parent: int) -> None:
-    """End this process soon after its parent has ended, whatever it is doing.
+    """End this process soon after its parent has ended, even if it is busy.
 
     A killed parent cannot tell its children, and a run may take hours. A run of compiled code
     that keeps Python's lock is ended when it gives the lock back.

@@ -132,7 +132,7 @@ def _read_others(content: bytes) -> dict[str, Any]:
     skops_io = require("skops.io", _PURPOSE)
     try:
         unknown = _unknown_types(content, skops_io)
-    except Exception as error:  # whatever a damaged archive makes its readers raise
+    except Exception as error:  # readers of damaged archives raise many kinds
         raise ValueError(f"its pipeline cannot be read: {error}") from error
     if unknown:
         raise ValueError(

@@ -249,8 +249,8 @@ class ForestEstimator(TreeModel):
         """Importance of each feature for each output, of shape (n_outputs_, p).
 
         What each feature's splits take off the squared deviations of an output in the leaves'
-        training rows, summed over the trees. A row adds up to 1, or to 0 if no split tells
-        anything about that output.
+        training rows, summed over the trees. A row adds up to 1, or to 0 if no split
+        helps to predict that output.
         """
         check_is_fitted(self)
         offsets = self._targets.channel_offsets

@@ -65,7 +65,7 @@ class CondensedLeaves:
         shares: NDArray[np.float64],
         values: NDArray[np.float64],
     ) -> CondensedLeaves:
-        """Keep the rows of small leaves; let the mean stand for those of a large one."""
+        """Keep the rows of small leaves, and the mean of the rows of large ones."""
         sizes = np.diff(leaf_offsets)
         is_large = sizes > _MOST_ROWS_ADDED
         if not is_large.any():

@@ -63,7 +63,7 @@ class ForestRegressor(ForestEstimator, Regressor):
         """Predict quantiles of every target.
 
         The distribution that a forest predicts has the values of the training rows, weighted as
-        `predict_weights` tells; a quantile is the smallest of them whose cumulative weight
+        `predict_weights` gives; a quantile is the smallest of them whose cumulative weight
         reaches it.
 
         Parameters

@@ -1,8 +1,8 @@
 """Kernels: what a graph model is linear in, and the kernel matrix as the training needs it.
 
-A `ColumnScale` brings features to like size. A `KernelMap` turns rows of X into features or kernel
-values, which the model's parameters multiply. A `KernelOperator` is the matrix of the training
-rows: whole, or as features it is the product of.
+A `ColumnScale` brings features to the same scale. A `KernelMap` turns rows of X into features or
+kernel values, which the model's parameters multiply. A `KernelOperator` is the matrix of the
+training rows: whole, or as features it is the product of.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ARRAYS = StoredArrays(
 
 @dataclass(frozen=True, eq=False)
 class ColumnScale:
-    """What brings columns of numbers to like size: (x - centre) / scale.
+    """Brings columns of numbers to the same scale: (x - centre) / scale.
 
     A column that is 0 in most rows keeps its zeros, and is divided by the root mean square of the
     others: rare words count as much as common ones, not more. Other columns have the mean 0 and

@@ -22,21 +22,21 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "completion": Parameter(
         "{'zero', 'consistent'}",
-        "With ``aggregation='mam'``: what a member says about an edge that its graph lacks.\n"
-        "``'zero'``: nothing. ``'consistent'``: its dual variables are completed as if the two\n"
-        "labels were independent given the example, which misleads unless C is tiny: what was\n"
-        "not trained does not cancel.",
+        "With ``aggregation='mam'``: how a member scores an edge that its graph lacks.\n"
+        "``'zero'``: by 0. ``'consistent'``: its dual variables are completed as if the two\n"
+        "labels were independent given the example. Useful only if C is tiny: sums over\n"
+        "untrained edges do not cancel.",
         is_one_of("zero", "consistent"),
         "'zero' or 'consistent'",
         names=("zero", "consistent"),
     ),
     "kernel": Parameter(
         "{'auto', 'linear', 'cosine', 'poly', 'rbf', 'precomputed'} or callable",
-        "Kernel of the rows of X. ``'auto'``: linear, or RBF where a quick cross-validation of\n"
-        "one graph on at most 1,000 rows finds fewer wrong labels (with a dense X of 100 to\n"
-        "3,000 rows). ``'linear'`` and ``'cosine'`` (linear on rows of length 1)\n"
-        "take sparse X and never make a matrix of n x n where n is large. ``'precomputed'``: X\n"
-        "is the kernel matrix with the training rows. A function takes two matrices of rows.",
+        "Kernel of the rows of X. ``'auto'``: linear, or RBF if a quick cross-validation of one\n"
+        "graph on at most 1,000 rows finds fewer wrong labels (with a dense X of 100 to 3,000\n"
+        "rows). ``'linear'`` and ``'cosine'`` (linear on rows of length 1) take sparse X and\n"
+        "never make a matrix of n x n if n is large. ``'precomputed'``: X is the kernel matrix\n"
+        "with the training rows. A function takes two matrices of rows.",
         lambda v: callable(v) or (isinstance(v, str) and v in ("auto", *KERNELS)),
         "'auto', 'linear', 'cosine', 'poly', 'rbf', 'precomputed' or a function",
         names=("auto", *KERNELS),
@@ -70,10 +70,10 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "C": Parameter(
         "'auto', 'scale', a multiple such as '10*scale', or float",
-        "Weight of the margin violations against the size of the weights: larger fits closer.\n"
-        "``'scale'``: 1 over the mean of k(x, x), so that the size of the features does not\n"
-        "matter; ``'10*scale'`` is ten times that. ``'auto'``: one of these two, chosen as the\n"
-        "kernel is.",
+        "Weight of the margin violations: larger values fit the training rows more closely.\n"
+        "``'scale'``: 1 over the mean of k(x, x), so that the scale of the features does not\n"
+        "matter; ``'10*scale'`` is ten times that. ``'auto'``: one of these two, chosen like the\n"
+        "kernel.",
         lambda v: (
             v == "auto"
             or bool(
@@ -87,9 +87,9 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "scale_features": Parameter(
         "bool",
-        "With the kernels ``'linear'``, ``'poly'`` and ``'rbf'``: whether features are brought\n"
-        "to mean 0 and variance 1 first. A feature that is 0 in most rows keeps its zeros, and\n"
-        "is divided by the root mean square of the others; so are all of a large sparse X.",
+        "With the kernels ``'linear'``, ``'poly'`` and ``'rbf'``: whether features are scaled to\n"
+        "mean 0 and variance 1 first. A feature that is 0 in most rows keeps its zeros, and is\n"
+        "divided by the root mean square of the others; so are all features of a large sparse X.",
         is_bool,
         "True or False",
         added=Added("0.1.0", before=False),
@@ -111,13 +111,13 @@ GRAPH_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "max_iter": Parameter(
         "int",
-        "Most passes over the training rows.",
+        "Largest number of passes over the training rows.",
         lambda v: is_int(v, 1),
         "an integer >= 1",
     ),
     "calibration_folds": Parameter(
         "int or None",
-        "Folds whose held-out scores calibrate `predict_proba`, each at the cost of a fit (for\n"
+        "Number of folds whose held-out scores calibrate `predict_proba`; each costs a fit (for\n"
         "an ensemble, of 10 members). None: no `predict_proba`.",
         lambda v: v is None or is_int(v, 2),
         "None or an integer >= 2",

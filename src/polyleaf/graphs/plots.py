@@ -29,7 +29,7 @@ def plot_consensus_graph(
     """Draw the labels on a circle, and the edges that bind them.
 
     Labels that attract each other are joined by blue lines, those that repel each other by red
-    ones; the wider, the stronger (`consensus_edges`). Strongly bound labels stand side by side.
+    ones; the wider, the stronger (`consensus_edges`). Strongly bound labels are neighbours.
 
     Parameters
     ----------

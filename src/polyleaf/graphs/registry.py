@@ -28,7 +28,7 @@ GRAPHS: dict[str, type[GraphGenerator]] = {
 
 
 def resolve(graph: Any) -> GraphGenerator:
-    """Return the generator that an estimator's `graph` parameter stands for.
+    """Return the generator that an estimator's `graph` parameter names.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ class MarginTraining:
             enough = _ENOUGH * problem.tol * dual / max(1, self._active.size)
             slack, loss, quadratic, ascent = self._pass(_MAX_STEPS, enough)
             dual += ascent
-            # Summed while the model moved, this tells when it is time to look.
+            # Summed while the model moved, this shows when to look.
             if slack - loss + quadratic <= problem.tol * dual or n_iter == problem.max_iter:
                 primal, dual = self.objectives()
                 is_converged = primal - dual <= problem.tol * dual
@@ -414,8 +414,8 @@ def low_rank_factor(gram: NDArray[np.float64]) -> NDArray[np.float64] | None:
     if values[0] < -_NEGATIVE * max(values[-1], 0.0):
         raise ValueError(
             "The kernel must be positive semi-definite; got one with an eigenvalue of "
-            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows, brought "
-            "to length 1. Use another kernel, or add what is lacking to its diagonal."
+            f"{values[0]:.3g} beside one of {values[-1]:.3g} among {chosen.size} rows, scaled "
+            "to length 1. Use another kernel, or add a constant to its diagonal."
         )
     kept = values > _NO_EIGENVALUE * values[-1]
     if kept.all() or not 1 <= np.count_nonzero(kept) <= n_rows // _MIN_ROWS_PER_RANK:

@@ -97,7 +97,7 @@ def _lines(
 
 
 def shown_values(model: Any, X: Any) -> Any:
-    """Give a function of row and feature that tells the value as the user wrote it."""
+    """Give a function from row and feature to the value as the user wrote it."""
     frame = nw.from_native(X, eager_only=True, strict=False)
     if isinstance(frame, nw.DataFrame):
         names, known = feature_names_of(model), list(frame.columns)
@@ -148,6 +148,7 @@ def explanation_text(table: Any, decimals: int = 3) -> str:
         if is_number:
             told = "missing" if value != value else format_number(float(value), decimals)
         else:
-            told = "missing" if value is None else str(value)
+            text = "missing" if value is None else str(value)
+            told = "missing" if text in ("NaT", "<NA>") else text.removesuffix(" 00:00:00")
         lines.append(f"  {feature} = {told}: {output} {format_number(move, decimals, sign=True)}")
     return "\n".join(lines)

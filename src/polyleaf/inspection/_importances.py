@@ -67,7 +67,7 @@ def output_importances(
     deviations, as a share of what all splits take off. Of boosted trees it is the same for the
     deviations of what the trees add to the output; of rules the variance of what they
     add to the output, divided evenly among their conditions. A row adds up to 1, or to 0 if
-    nothing tells anything about the output.
+    no split helps to predict the output.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def plot_output_importances(
 ) -> Axes:
     """Draw the importance of features for outputs: one row per output, one column per feature.
 
-    Columns are sorted by their mean over the outputs, which stands in the first row.
+    Columns are sorted by their mean over the outputs, which is in the first row.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ def plot_output_map(
 ) -> Axes:
     """Draw which outputs a boosted model moves alike: red together, blue in opposition.
 
-    Outputs are ordered so that those that share structure stand side by side.
+    Outputs are ordered so that those that share structure are neighbours.
 
     Parameters
     ----------

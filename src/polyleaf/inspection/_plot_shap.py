@@ -35,7 +35,7 @@ def plot_shap_map(found: ShapValues, *, max_features: int = 20, ax: Axes | None 
 
     Sizes are means over the rows, as shares of what all features move an output, so that outputs
     in different units can be compared. Columns are sorted by their mean over the outputs, which
-    stands in the first row. All names of up to 100 outputs are shown.
+    is in the first row. All names of up to 100 outputs are shown.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ def plot_ranking_stability(
 ) -> Axes:
     """Draw how often features are among the first for an output: a row per output.
 
-    Columns are sorted by their mean over the outputs, which stands in the first row. Names of
+    Columns are sorted by their mean over the outputs, which is in the first row. Names of
     outputs end in the stability of their sets of first features.
 
     Parameters

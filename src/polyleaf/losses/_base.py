@@ -26,7 +26,7 @@ Hessian = Literal["none", "diagonal", "diagonal minus rank one"]
 
 
 class Quadratic(NamedTuple):
-    """What stands for a loss near the raw predictions of some rows.
+    """Quadratic approximation of a loss near the raw predictions of some rows.
 
     Moving the raw predictions of a row by m changes its loss by about
     g'm + m'(diag(d) - c g g')m / 2. So a Hessian that couples all outputs of a row takes one
@@ -56,7 +56,8 @@ class Loss(BaseEstimator, ABC):
 
     The life of a loss in rules: `baseline` gives the default rule of numbers; every rule asks
     for the `quadratic` that it minimises, and for `row_losses` if steps are guarded or rows held
-    out; `gradient` tells pruning which rules to try first. Rules of labels take a `MarginLoss`.
+    out; pruning orders the rules that it tries by `gradient`. Rules of labels take a
+    `MarginLoss`.
 
     A loss of your own that adds up over entries needs `losses` and `gradient`, in NumPy; the
     rest has general answers here. It is asked about some rows, but always about all outputs,
@@ -72,7 +73,7 @@ class Loss(BaseEstimator, ABC):
     decomposable : bool
         Whether it is a sum over outputs of functions of one raw prediction each.
     hessian : {"none", "diagonal", "diagonal minus rank one"}
-        Structure of a row's second derivatives, or of the bound that stands for them.
+        Structure of a row's second derivatives, or of the bound that replaces them.
     native_kernel : str or None
         Name of the formulas that the core has of it: "squared_error", "logistic" or
         "examplewise_logistic". A subclass may change the formulas, so that it has none unless it

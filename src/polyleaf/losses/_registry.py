@@ -37,7 +37,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def resolve(loss: str | Loss) -> Loss:
-    """Return the loss that an estimator's `loss` parameter stands for.
+    """Return the loss that an estimator's `loss` parameter names.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def resolve(loss: str | Loss) -> Loss:
 
 
 def is_for(loss: Any, learner: str, task: str) -> bool:
-    """Tell whether a family can minimise what a `loss` parameter stands for.
+    """Check whether a family can minimise the loss that a parameter names.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def is_for(loss: Any, learner: str, task: str) -> bool:
 
 
 def resolve_margin_loss(loss: str | Loss) -> MarginLoss:
-    """Return the loss of margins that a `loss` parameter stands for, if `is_for` says it does.
+    """Return the loss of margins that a `loss` parameter names, if `is_for` allows it.
 
     Parameters
     ----------

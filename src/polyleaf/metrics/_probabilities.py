@@ -192,7 +192,8 @@ def _read_probabilities(y_prob: Any, shape: tuple[int, int]) -> Floats | sparse.
     if values.size and (values.min() < 0.0 or values.max() > 1.0):
         raise ValueError(
             "y_prob must hold probabilities, from 0 to 1; got numbers from "
-            f"{values.min():.3g} to {values.max():.3g}. Scores of a decision_function are none."
+            f"{values.min():.3g} to {values.max():.3g}. Scores of a "
+            "decision_function are not probabilities."
         )
     return prob
 

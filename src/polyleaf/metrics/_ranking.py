@@ -2,7 +2,7 @@
 
 Ties count against the prediction, as in scikit-learn: the rank of a label is the number of labels
 with at least its score. Labels that are not observed (NaN) have no place in the order. Rows are
-taken in blocks, so that the buffers stay small whatever the number of rows.
+taken in blocks, so that the buffers stay small for any number of rows.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ class Metric:
             )
         if per_output and self.per_output is None:
             raise ValueError(
-                f"The metric {self.name!r} judges all outputs of a row together. Those that judge "
-                f"outputs one by one are {_listed(self.task, only_per_output=True)}."
+                f"The metric {self.name!r} compares all outputs of a row together. Those "
+                f"that measure single outputs are {_listed(self.task, only_per_output=True)}."
             )
         function = self.per_output if per_output and self.per_output else self.function
         arguments = {name: compute(y_train) for name, compute in self.from_training.items()}
@@ -328,7 +328,7 @@ METRICS: dict[str, Metric] = {
 
 
 def resolve(metric: str | Metric, task: str | None = None) -> Metric:
-    """Return the metric that a `metric` parameter stands for.
+    """Return the metric that a `metric` parameter names.
 
     Parameters
     ----------

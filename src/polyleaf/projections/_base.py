@@ -40,7 +40,7 @@ _COEFFICIENT_BYTES = 8
 
 @dataclass(frozen=True)
 class Feedback:
-    """What the tree of an earlier round of boosting brought.
+    """What the tree of an earlier round of boosting gained.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class ProjectionContext:
         Whether the learner hopes for a view of every output, so that none is left unseen by all
         (the first tree of a forest).
     feedback : sequence of Feedback
-        What the rounds of boosting so far have brought; empty unless the projection asks for it
+        What the rounds of boosting so far have gained; empty unless the projection asks for it
         by `Projection.uses_feedback`.
     sums : callable, optional
         Sums entries of shape (n_rows, n_channels) over rows, also those of other workers, if
@@ -230,7 +230,7 @@ class Projection(BaseEstimator, ABC):
     FirstOutput()
     """
 
-    #: Whether draws look at what earlier rounds of boosting brought.
+    #: Whether draws use what earlier rounds of boosting gained.
     uses_feedback: ClassVar[bool] = False
 
     @abstractmethod

@@ -39,7 +39,7 @@ PROJECTIONS: dict[str, type[Projection]] = {
 
 
 def resolve(projection: str | Projection | None) -> Projection | None:
-    """Return the projection that an estimator's `projection` parameter stands for.
+    """Return the projection that an estimator's `projection` parameter names.
 
     Parameters
     ----------

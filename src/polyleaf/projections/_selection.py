@@ -207,7 +207,7 @@ class RoundRobin(Projection):
 class Adaptive(Projection):
     """The projection that has lately lowered the training loss most for its cost.
 
-    Every candidate is tried once; from then on each round takes the one whose last rounds brought
+    Every candidate is tried once; from then on each round takes the one whose last rounds gained
     the largest decrease of the loss per addition (in lanes of 8 channels, as the core adds them).
     Decreases get smaller as training goes on, so that one that has waited long looks good again:
     all of them are tried from time to time. Without feedback (in a single tree or a forest) the

@@ -59,7 +59,9 @@ class RuleEstimator(Estimator):
         check_is_fitted(self)
         losses = self._fitted.losses
         if losses is None:
-            raise AttributeError("Only models that select or prune has measured have losses.")
+            raise AttributeError(
+                "loss_ and full_loss_ exist only for models that select or prune has made."
+            )
         return losses
 
     # Prediction --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Many trees in few bytes: no array holds what the others imply.
 
-Nodes stand in preorder, so that the sequence of inner nodes and leaves tells the whole shape. A
+Nodes stand in preorder, so the sequence of inner nodes and leaves determines the whole shape. A
 walk that goes one step up at an inner node and one down at a leaf comes back to the height of a
-node exactly where its right child stands, and ends one step below the root's height.
+node exactly where its right child is, and ends one step below the root's height.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Trees:
         Returns
         -------
         ndarray of shape (n_channels, n_features), float64
-            A row of zeros if no split tells anything about the channel.
+            A row of zeros if no split helps to predict the channel.
         """
         structure, n_channels = self.structure, self.leaves.n_channels
         inner, left, right = structure.children()

@@ -40,10 +40,10 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
         "None, str, Projection or transformer",
         "View of the outputs on which the splits are chosen; leaf values are always those of all\n"
         "outputs. None: all outputs. A name such as ``'gaussian'``, an instance such as\n"
-        "``projections.Gaussian(n_components='log')``, or a transformer of scikit-learn.\n"
-        "Forests take ``'auto'``, too: the view and `max_features` that do best out of bag, at\n"
-        "up to nine times the work of a plain forest. For boosting, ``'auto'`` tries views\n"
-        "on up to 4000 rows, a quarter of which are set aside to judge them.",
+        "``projections.Gaussian(n_components='log')``, or a transformer of scikit-learn. Forests\n"
+        "also take ``'auto'``: the view and `max_features` with the best out-of-bag score, at up\n"
+        "to nine times the work of a plain forest. In boosting, ``'auto'`` compares views on up\n"
+        "to 4000 rows, a quarter of which are held out.",
         is_projection,
         "None, a name, a Projection or a transformer",
         stored=Stored(_projection_to_json, _projection_from_json),
@@ -58,9 +58,10 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "aggregation": Parameter(
         "{'total', 'subspace', 'mixed', 'oob'}",
-        "Which trees predict an output: all of them alike, those that saw it, a mixture of both\n"
-        "that is chosen for every output on rows that trees were not grown on, or all of them\n"
-        "weighted by how well they predict it on such rows (needs ``bootstrap=True``).",
+        "Which trees predict an output: ``'total'``, all of them equally; ``'subspace'``, those\n"
+        "that saw it; ``'mixed'``, a mixture of both that is chosen for every output on rows\n"
+        "that the trees were not grown on; ``'oob'``, all of them, weighted by how well they\n"
+        "predict it on such rows (needs ``bootstrap=True``).",
         lambda v: isinstance(v, str) and v in ("total", "subspace", "mixed", "oob"),
         "'total', 'subspace', 'mixed' or 'oob'",
         names=("total", "subspace", "mixed", "oob"),
@@ -74,7 +75,7 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "max_leaf_nodes": Parameter(
         "int or None",
         "Largest number of leaves. With a limit the tree grows best-first: the split with the\n"
-        "largest gain in the whole tree comes next. None: no limit.",
+        "largest gain in the whole tree is next. None: no limit.",
         lambda v: v is None or is_int(v, 2),
         "None or an integer >= 2",
     ),
@@ -99,10 +100,10 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "sums": Parameter(
         "{'auto', 'float', 'fixed'}",
-        "How large nodes are summed up: ``'fixed'`` rounds values to 15 bits and adds them as\n"
+        "How large nodes are summed: ``'fixed'`` rounds values to 15 bits and adds them as\n"
         "integers, so that the model does not depend on the order of the rows or on how they are\n"
-        "divided between machines; ``'float'`` adds floating-point numbers, to more digits.\n"
-        "``'auto'``: boosting from 65,536 rows on in fixed point, all else in floating point.\n"
+        "divided between machines; ``'float'`` adds floating-point numbers, with more digits.\n"
+        "``'auto'``: fixed point for boosting from 65,536 rows on, otherwise floating point.\n"
         "Fixed point needs bins (``max_bins``) and, for single trees and forests, a dense Y.",
         lambda v: isinstance(v, str) and v in ("auto", "float", "fixed"),
         "'auto', 'float' or 'fixed'",
@@ -120,11 +121,11 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     ),
     "category_penalty": Parameter(
         "float",
-        "How many times the gain that chance would give to a subset of many categories is taken\n"
-        "off its gain: of c categories in a node of n rows, (c - 8) / n of the impurity. Columns\n"
-        "with hundreds of categories are split only if these explain more than that. Larger:\n"
-        "fewer splits of rare categories. 0: none is taken off, as in predictive clustering\n"
-        "trees. Up to eight categories and random subsets are not concerned.",
+        "Penalty for splits on subsets of many categories, which gain by chance: this many times\n"
+        "(c - 8) / n of the impurity is subtracted from the gain in a node with c categories and\n"
+        "n rows. A column of hundreds of categories is then split only if it explains more than\n"
+        "that. Larger: fewer splits of rare categories. 0: no penalty, as in predictive\n"
+        "clustering trees. Up to eight categories, and random subsets, are never penalised.",
         lambda v: is_real(v, 0.0),
         "a finite number >= 0",
         added=Added("0.1.0", before=0.0),
@@ -132,7 +133,7 @@ TREE_PARAMETERS: dict[str, Parameter] = SHARED_PARAMETERS | {
     "max_samples": Parameter(
         "int, float or None",
         "Number of rows drawn for a bootstrap sample; a float is a fraction of the training\n"
-        "rows. None: as many as there are.",
+        "rows. None: as many as there are training rows.",
         lambda v: v is None or count_or_fraction(v, 1),
         "None, an integer >= 1 or a fraction in (0, 1]",
     ),

@@ -36,7 +36,7 @@ def plot_tree(
 ) -> Axes:
     """Draw a tree from left to right, with a table of what its leaves predict.
 
-    A box is a split, its colour stands for the feature. The upper branch takes the rows for which
+    A box is a split, its colour shows the feature. The upper branch takes the rows for which
     the condition holds. Under the condition, bars (or a strip of colours, for many outputs) show
     how the means of the outputs in the node differ from those of all rows. Each leaf leads to a
     row of the table: one cell per output, coloured by the same difference, with the mean or the
@@ -101,7 +101,7 @@ def plot_tree(
 def _choose_values(
     reader: TreeReader, outputs: Sequence[str | int] | None, max_depth: int | None
 ) -> NDArray[np.intp]:
-    """Choose the columns of the table; many of them are ordered so that like stands by like."""
+    """Choose the columns of the table; if there are many, similar ones are neighbours."""
     from scipy.cluster import hierarchy  # slow to import, and seldom needed
 
     values = reader.positions(outputs)

@@ -137,7 +137,7 @@ class SingleTree(TreeModel):
     def output_importances_(self) -> NDArray[np.float64]:
         """Importance of each feature for each output, of shape (n_outputs_, p).
 
-        A row adds up to 1, or to 0 if no split tells anything about that output. The classes of a
+        A row adds up to 1, or to 0 if no split helps to predict that output. The classes of a
         multi-class output are taken together.
         """
         check_is_fitted(self)
