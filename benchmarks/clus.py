@@ -4,7 +4,8 @@ CLUS is a Java program under the GPL, which runs beside us as a process of its o
 `java` on the path. Trees follow Vens et al. (2008): at least 5 rows per leaf, the level of the
 F-test chosen on validation rows, then a tree of all training rows. Ensembles follow Schietgat et
 al. (2010) and Kocev et al. (2013): 50 trees, at least 5 rows per leaf; random forests try a tenth
-of the features, and one more, at each node.
+of the features, and one more, at each node. Of ensembles on graphs with thousands of labels CLUS
+is not asked for its own area: its curves take more than the 6 GB that it gets.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ MinimalWeight = 5.0
 [Output]
 WritePredictions = Test
 TrainErrors = No
+TestErrors = {errors}
 {ensemble}
 """
 ENSEMBLE = """\
@@ -50,6 +52,8 @@ EnsembleMethod = {method}
 SelectRandomSubspaces = {n_features}
 NumberOfThreads = {n_threads}
 """
+#: Labels up to which ensembles compute their own area.
+MOST_LABELS = 1000
 LEVELS = "[0.001,0.005,0.01,0.05,0.1,0.125]"
 
 
@@ -62,7 +66,7 @@ class ClusRun:
     scores : ndarray of shape (n, d)
         Of the test rows.
     pooled : float
-        The area that CLUS itself prints, with its interpolation.
+        The area that CLUS itself prints, with its interpolation; NaN where it is not asked for it.
     seconds : float
         By the clock, with reading and writing of files.
     """
@@ -108,7 +112,7 @@ def run_clus(
     n_threads : int
     """
     both = _joined(parts, folder)
-    settings = {"kind": kind, "test": parts["test"], "prune": "", "ensemble": ""}
+    settings = {"kind": kind, "test": parts["test"], "prune": "", "ensemble": "", "errors": "Yes"}
     start = time.perf_counter()
     if method == "tree":
         prune = f"PruneSet = {parts['valid']}"
@@ -121,11 +125,13 @@ def run_clus(
     else:
         size = n_features // 10 + 1 if method == "RForest" else 0
         ensemble = ENSEMBLE.format(method=method, n_features=size, n_threads=n_threads)
-        settings |= {"f_test": "1.0", "ensemble": ensemble}
+        errors = "Yes" if len(names) <= MOST_LABELS else "No"
+        settings |= {"f_test": "1.0", "ensemble": ensemble, "errors": errors}
         options = ["-forest"]
     out = run_settings(SETTINGS.format(train=both, **settings), folder, "model", options)
     seconds = time.perf_counter() - start
-    pooled = [float(area) for area in re.findall(r"Pooled AUPRC:\s+(\S+)", out)]
+    areas = re.findall(r"Pooled AUPRC:\s+(\S+)", out)
+    pooled = [float(area) for area in areas] if settings["errors"] == "Yes" else [float("nan")]
     return ClusRun(_predictions(folder / "model.test.pred.arff", names), pooled[-1], seconds)
 
 
