@@ -249,6 +249,48 @@ def test_the_page_names_versions_and_the_reasons_of_quick_rows(alone, monkeypatc
     assert "- *worse*: Because of b. small b, ours (LRAP)." in shown
 
 
+def _friedman_lines(better, worse, spread=0.01):
+    """Give the records of two methods on the chain, five repeats each."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for method, mean in (("gbrt-rpo", better), ("st-gbrt", worse)):
+        row = {"problem": "chain", "features": 5, "method": method}
+        values = mean + spread * rng.normal(size=5)
+        lines.append({"row": row, "values": {"macro-r2": values.tolist()}})
+    return lines
+
+
+def test_published_tests_are_repeated_on_our_repeats():
+    claims = {claim.text: claim for claim in registry.TABLES["joly2019-table4"].claims}
+    differs = claims["chain: gbrt-rpo > st-gbrt (p = 0.03)"]
+    assert differs.check(_friedman_lines(0.7, 0.6))[0] is True
+    assert differs.check(_friedman_lines(0.6, 0.7))[0] is False
+    assert differs.check(_friedman_lines(0.6, 0.6))[0] is False
+    assert differs.check([])[0] is None
+    alike = "chain: gbmort and st-gbrt do not differ (p = 0.11)"
+    lines = _friedman_lines(0.7, 0.6)
+    lines[0]["row"]["method"] = "gbmort"
+    assert claims[alike].check(lines)[0] is False
+
+
+def test_means_without_pairs_are_compared_by_a_test_that_finds_less():
+    claims = {claim.text: claim for claim in registry.TABLES["joly2019-table4"].claims}
+    claim = claims["chain: gbrt-rpo > st-gbrt (p = 0.03)"]
+
+    def earlier(better, worse):
+        rows = ({"problem": "chain", "features": 5, "method": m} for m in ("gbrt-rpo", "st-gbrt"))
+        return [
+            {"row": r, "repeats": 5, "mean": {"macro-r2": m}, "deviation": {"macro-r2": 0.01}}
+            for r, m in zip(rows, (better, worse))
+        ]
+
+    assert claim.check(earlier(0.7, 0.6))[0] is True
+    assert claim.check(earlier(0.6, 0.7))[0] is False
+    holds, shown = claim.check(earlier(0.605, 0.6))
+    assert holds is None
+    assert "Welch" in shown
+
+
 def test_saturation_points_stand_beside_the_published_ones():
     rng = np.random.default_rng(0)
     falling = 0.5 + np.array([0.2, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]) + 1e-4 * rng.normal(size=(10, 7))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import rule_statistics, rule_surrogates, tree_wishes
+from benchmarks import clus_counts, rule_statistics, rule_surrogates, tree_wishes
 from polyleaf.datasets import make_linear_labels
 from polyleaf.losses import LossTargets
 from polyleaf.projections import ProjectionContext
@@ -122,3 +122,17 @@ def test_half_the_labels_are_timed_beside_all():
     assert found["ratio"] == pytest.approx(found["half_s"] / found["all_s"])
     shares = rule_statistics.zeros(parts, 5, "squared_hinge")
     assert 0 < shares["not 0, last"] <= 100
+
+
+def test_ways_to_count_differ_in_features_and_in_draws():
+    X, Y, X_test, Y_test = clus_counts.parts_of("5 features", 0)
+    assert (X.shape, Y.shape, len(X_test)) == ((300, 5), (300, 8), 100)
+    tried = [clus_counts.WAYS[way](5, 0) for way in clus_counts.WAYS]
+    assert tried[0].max_features == 2
+    assert tried[1].max_features == 3
+    assert tried[2].make(5, 0).estimator.max_features == 3
+    found = [model.set_params(n_estimators=20) for model in tried[:2]]
+    tried[2].N_TREES = 20
+    for model in (*found, tried[2]):
+        predicted = model.fit(X, Y).predict(X_test)
+        assert np.mean((predicted - Y_test) ** 2) < np.mean((Y.mean(axis=0) - Y_test) ** 2)
