@@ -124,16 +124,33 @@ inline void sum_logistic_leaf_exactly(const LeafTask& task) {
     });
 }
 
-inline void project_rows(const ProjectTask& task) {
-    for (int64_t row = 0; row < task.n_rows; ++row) {
-        const float* const values = task.values + row * task.n_columns;
-        float sums[kProjectLanes] = {};
-        for (int64_t k = 0; k < task.n_columns; ++k) {
-            const float* const __restrict factors = task.matrix + k * kProjectLanes;
-            for (int j = 0; j < kProjectLanes; ++j) sums[j] += values[k] * factors[j];
+// Several rows side by side: the steps of one wait for each other. A row's sums are added up in
+// the order of its columns, whatever stands beside it.
+template <int kRows>
+void project_side_by_side(const ProjectTask& task, int64_t row) {
+    constexpr int kParts = kProjectLanes / kWidth;
+    Floats sums[kRows][kParts] = {};
+    const float* const values = task.values + row * task.n_columns;
+    for (int64_t k = 0; k < task.n_columns; ++k)
+        for (int part = 0; part < kParts; ++part) {
+            const Floats factors =
+                load_some<Floats>(task.matrix + k * kProjectLanes + part * kWidth, kWidth);
+            for (int i = 0; i < kRows; ++i)
+                sums[i][part] += values[i * task.n_columns + k] * factors;
         }
-        for (int64_t j = 0; j < task.n_out; ++j) task.out[row * task.out_stride + j] = sums[j];
-    }
+    for (int i = 0; i < kRows; ++i)
+        for (int part = 0; part * kWidth < task.n_out; ++part) {
+            const int64_t n = task.n_out - part * kWidth;
+            store_some(sums[i][part], task.out + (row + i) * task.out_stride + part * kWidth,
+                       n < kWidth ? n : kWidth);
+        }
+}
+
+inline void project_rows(const ProjectTask& task) {
+    constexpr int kRows = kWidth / 2;  // eight sums at a time, whatever their width
+    int64_t row = 0;
+    for (; row + kRows <= task.n_rows; row += kRows) project_side_by_side<kRows>(task, row);
+    for (; row < task.n_rows; ++row) project_side_by_side<1>(task, row);
 }
 
 // log(factor) for 1 <= factor <= 2 to an error of about 1e-7: 2 artanh(s), s the ratio of

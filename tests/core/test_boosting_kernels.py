@@ -187,3 +187,16 @@ def test_leaves_out_of_range_are_refused():
     for wrong in (-1, 4):
         with pytest.raises(ValueError, match="leaves"):
             _core.add_leaves(np.array([[0], [wrong]], np.int32), values, raw, 1)
+
+
+@pytest.mark.parametrize(("n", "d", "q"), [(1, 1, 1), (7, 3, 2), (1025, 17, 16), (33, 101, 20)])
+def test_projected_rows_are_products_whatever_stands_beside_them(instruction_set, n, d, q):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(n, d)).astype(np.float32)
+    matrix = rng.normal(size=(d, q)).astype(np.float32)
+    shown, alone = np.empty((n, q), np.float32), np.empty((1, q), np.float32)
+    _core.project(values, matrix, shown, 2)
+    _core.project(values[-1:].copy(), matrix, alone, 1)
+    exact = values.astype(np.float64) @ matrix
+    np.testing.assert_allclose(shown, exact, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(alone[0], shown[-1])
