@@ -1,5 +1,7 @@
 """The race: what a first fold settles, forests out of bag, members that are means of folds."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -190,3 +192,97 @@ def test_features_that_say_nothing_leave_means_and_shares(X):
     np.testing.assert_allclose(model.predict(X[:2]), np.tile(Y.mean(axis=0), (2, 1)), atol=0.15)
     chances = AutoClassifier(budget="small", cv=2, random_state=0).fit(X, labels).predict_proba(X)
     np.testing.assert_allclose(chances[0], labels.mean(axis=0), atol=0.15)
+
+
+class _Unable(RandomForestRegressor):
+    """Cannot learn what it is given."""
+
+    def _train(self, *args, **told):
+        raise np.linalg.LinAlgError("did not converge")
+
+
+def test_a_candidate_that_fails_leaves_the_race_to_the_others(monkeypatch):
+    forest = auto._of(RandomForestRegressor, n_estimators=5)
+    unable = auto.Candidate("unable", auto._of(_Unable), auto.forest_work(0.3))
+    able = auto.Candidate("able", forest, auto.forest_work(0.3))
+    only(monkeypatch, unable, able)
+    with pytest.warns(UserWarning, match="unable left the race: did not converge"):
+        model = AutoRegressor(cv=2, random_state=0).fit(X, Y)
+    assert [name for name, _ in model.members_] == ["able"]
+    assert model.leaderboard_.set_index("name")["score"].isna()["unable"]
+
+
+def test_a_race_that_nobody_finishes_says_why(monkeypatch):
+    only(monkeypatch, auto.Candidate("unable", auto._of(_Unable), auto.forest_work(0.3)))
+    with (
+        pytest.warns(UserWarning, match="left the race"),
+        pytest.raises(np.linalg.LinAlgError, match="did not converge"),
+    ):
+        AutoRegressor(cv=2, random_state=0).fit(X, Y)
+
+
+def test_the_bar_of_a_race_shows_the_time_left(monkeypatch, capsys):
+    forest = auto._of(RandomForestRegressor, n_estimators=5)
+    only(monkeypatch, auto.Candidate("forest", forest, auto.forest_work(0.3)))
+    AutoRegressor(cv=2, random_state=0, verbose=1).fit(X, Y)
+    shown = capsys.readouterr().err
+    assert "racing" in shown
+    assert "3/3" in shown  # two folds, and all rows
+    assert "left" in shown
+    assert "score" in shown
+
+
+@pytest.mark.parametrize("allowed", [1e-9, 1e9])
+def test_the_bar_ends_at_its_end_whoever_was_left_out(monkeypatch, allowed):
+    small = {"n_estimators": 5}
+    only(
+        monkeypatch,
+        auto.Candidate("once", auto._of(RandomForestRegressor, **small), auto.forest_work(0.3)),
+        auto.Candidate(
+            "out",
+            auto._of(RandomForestRegressor, **small),
+            auto.forest_work(0.3),
+            way="out-of-bag",
+        ),
+        auto.Candidate("bag", auto._of(RuleRegressor, n_rules=5), auto.rules_work, way="bag"),
+        auto.Candidate("poor", auto._of(RuleRegressor, n_rules=1), auto.rules_work),
+    )
+    monkeypatch.setattr("polyleaf.auto.race.budget_of", lambda problem, budget: allowed)
+    steps = []
+
+    @contextmanager
+    def counted(description, total, verbose):
+        steps.append(total)
+        yield lambda n_steps=1, **fields: steps.append(-n_steps)
+
+    monkeypatch.setattr("polyleaf.auto.base.progress_bar", counted)
+    AutoRegressor(cv=3, random_state=0).fit(X, Y)
+    assert steps[0] == 4 + 3 + 3 + 4
+    assert sum(steps) == 0
+
+
+def test_graphs_take_part_where_labels_are_few_and_the_budget_is_large(monkeypatch):
+    problem = race_problem(monkeypatch, AutoClassifier(budget="large"), LABELS)
+    names = [c.name for c in auto.candidates_for(problem, "large")]
+    assert "graphs" in names
+    assert "graphs" not in [c.name for c in auto.candidates_for(problem, "medium")]
+    many = np.tile(LABELS, (1, 10))
+    problem = race_problem(monkeypatch, AutoClassifier(budget="large"), many)
+    assert "graphs" not in [c.name for c in auto.candidates_for(problem, "large")]
+
+
+def race_problem(monkeypatch, model, y):
+    """Give the problem that a fit would race on."""
+    seen = []
+
+    class StopHere(Exception):  # noqa: N818
+        pass
+
+    def spy(problem, metric, **given):
+        seen.append(problem)
+        raise StopHere
+
+    monkeypatch.setattr("polyleaf.auto.base.train_blend", spy)
+    with pytest.raises(StopHere):
+        model.fit(X, y)
+    return seen[0]

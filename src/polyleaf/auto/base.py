@@ -16,7 +16,7 @@ from polyleaf.auto.judging import resolve_metric
 from polyleaf.auto.lighter import imitating, pruned
 from polyleaf.auto.parameters import AUTO_PARAMETERS
 from polyleaf.auto.problem import Problem, limited
-from polyleaf.auto.race import Clock
+from polyleaf.auto.race import Clock, count_steps
 from polyleaf.auto.training import train_alone, train_blend
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.optional import require
@@ -131,8 +131,9 @@ class AutoEstimator(Estimator):
             folds=limited(folds, data.targets.n_channels),
             is_divided_at_random=is_int(self.cv, 2) and told.get("groups") is None,
         )
-        n_fits = len(candidates_for(problem, self.budget)) * len(folds)
-        with progress_bar("racing", n_fits, self.verbose) as advance:
+        taking_part = candidates_for(problem, self.budget)
+        n_steps = sum(count_steps(candidate, problem) for candidate in taking_part)
+        with progress_bar("racing", n_steps, self.verbose) as advance:
             return train_blend(
                 problem,
                 metric,

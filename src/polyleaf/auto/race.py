@@ -30,6 +30,12 @@ _FEWEST = 3
 _FIRST_SHARE = 0.4
 
 
+def count_steps(candidate: Candidate, problem: Problem) -> int:
+    """Count the steps of a candidate that finishes: its folds, and a fit to all rows."""
+    is_bag = candidate.way == "out-of-bag" and problem.allows_bags
+    return len(problem.folds) + (candidate.way != "bag" and not is_bag)
+
+
 class Clock:
     """Seconds that are left, and how long the next fit will take."""
 
@@ -141,6 +147,7 @@ class Race:
         self.n_folds = len(problem.folds)
         self.allowed = budget_of(problem, budget)
         self.spent = 0.0
+        self.error: Exception | None = None
         shape = Shape.of(problem)
         share = 1.0 - 1.0 / self.n_folds
         self.entries = [
@@ -161,6 +168,8 @@ class Race:
         else:
             self._halve()
         done = [e for e in self.entries if e.n_done == self.n_folds and not e.failed]
+        if not done and self.error is not None:
+            raise self.error
         return sorted(done, key=lambda e: -self.judge.merit(e.score))
 
     def _run_all(self, entries: list[Entry]) -> None:
@@ -202,9 +211,12 @@ class Race:
                 self._step(entry, self._out_of_bag, range(self.n_folds))
             for fold in range(entry.n_done, n_folds):
                 self._step(entry, self._fold, range(fold, fold + 1))
-        except MemoryError as error:
+        except Exception as error:
+            # Of many candidates, one that cannot learn these data must not take the others along.
             entry.failed = True
-            warn_user(f"{entry.candidate.name} left the race: {error}")
+            self.error = self.error or error
+            told = str(error) or type(error).__name__
+            warn_user(f"{entry.candidate.name} left the race: {told}")
             return
         if entry.candidate.way == "bag" and entry.n_done == self.n_folds:
             entry.member, entry.parts = bag_of(entry.parts), []

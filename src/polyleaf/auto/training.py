@@ -13,7 +13,7 @@ from polyleaf.auto.candidates import candidates_for
 from polyleaf.auto.fitted import FittedBlend, sharpened
 from polyleaf.auto.judging import Judge
 from polyleaf.auto.problem import Problem, trained
-from polyleaf.auto.race import Clock, Entry, Race
+from polyleaf.auto.race import Clock, Entry, Race, count_steps
 from polyleaf.metrics import log_loss
 from polyleaf.tuning.tuned_decoder import tuned_decision
 
@@ -70,6 +70,11 @@ def train_blend(
             channels = sharpened(channels, sharpness, schema)
             decision = _decision(problem, judge, channels)
     leaderboard = _leaderboard(race, entries, blend)
+    n_to_train = sum(entry.member is None for entry in entries)
+    n_steps = sum(count_steps(entry.candidate, problem) for entry in race.entries)
+    n_spared = n_steps - n_to_train - sum(entry.n_done for entry in race.entries)
+    if n_spared:  # of candidates that were left out, or left the race
+        advance(n_spared)
     members = _members(problem, entries, n_jobs, advance)
     return FittedBlend(
         problem.schema,
@@ -174,7 +179,7 @@ def _members(
         member = entry.member
         if member is None:
             member = trained(entry.candidate.make(entry.seed, n_jobs), problem)
-            advance(1)
+            advance(1, score=entry.score)
         members.append(member)
     return tuple(members)
 
