@@ -233,11 +233,6 @@ def taken(data: TrainingData, rows: NDArray[Any], shard: Shard) -> tuple[Trainin
     shard : Shard
         Of all rows of `data`.
     """
-    if not len(rows) and data.is_part:
-        raise ValueError(
-            f"A worker has {data.n_rows} rows, all of which are set aside. Use fewer "
-            "workers, or parts of about the same size."
-        )
     part = data.take(rows)
     return replace(part, targets=with_unit(part.targets, shard)), shard.at(rows)
 

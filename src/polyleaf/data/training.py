@@ -113,7 +113,8 @@ class TrainingData:
         """Give some rows as training data of their own."""
         targets = self.targets.at(rows)
         given = None if self.sample_weight is None else self.sample_weight[rows]
-        features = self.features.at(rows)
+        # The core has no features without rows; trees of a worker without any take none of these.
+        features = self.features.at(rows if len(rows) else np.zeros(1, np.intp))
         is_coded = isinstance(self.encoded, CodedRows)
         encoded = CodedRows(features) if is_coded else self.encoded[rows]
         return replace(

@@ -136,6 +136,14 @@ class Channels:
         )
         return Channels(source, by_row, by_entry)
 
+    def padded(self) -> Channels:
+        """Give channels of one row that counts nothing, where there is none."""
+        ones = [
+            None if w is None else np.zeros((1, *w.shape[1:]), w.dtype)
+            for w in (self.row_weights, self.entry_weights)
+        ]
+        return Channels(np.zeros((1, self.n_channels), np.float32), *ones)
+
     @cached_property
     def core(self) -> _core.Channels:
         """The same for the core, which holds on to the arrays and has checked them."""

@@ -267,6 +267,8 @@ def _grow(
     """Grow a tree here, or with the workers that have the codes."""
     if data.grow_tree is not None:
         return data.grow_tree(channels, rows, params)
+    if not channels.n_rows and reduce is not None:  # all rows are with other workers
+        channels = channels.padded()
     return _core.grow_tree(data.binned, channels.core, rows, params, orders, reduce)
 
 
