@@ -67,10 +67,13 @@ def write_page(path: Path, left_out: Sequence[str] = (), seconds: int | None = N
     unfinished = sorted({line["set"] for line in found} - set(counts))
     ran = _what_ran(lines, counts) + _what_did_not(found, unfinished, seconds)
     parts = [_OPENING.format(limit=limit, flags=flags, ran=ran)]
+    by_task = {task: [x for x in lines if x["task"] == task] for task in MEASURES}
     for task, measures in MEASURES.items():
-        own = [line for line in lines if line["task"] == task]
-        if own:
-            parts += _task_part(task, measures, own)
+        if by_task[task]:
+            parts += _task_part(task, measures, by_task[task])
+    if all(by_task.values()):
+        cost = _cost([Results.of(own) for own in by_task.values()])
+        parts.append(f"\n## What Auto costs, over both tasks\n{cost}" if cost else "")
     PAGE.write_text("\n".join(parts) + "\n")
     print(f"{PAGE.name} written")
 
@@ -208,7 +211,7 @@ def _task_part(task: str, measures: dict[str, bool], lines: list[dict[str, Any]]
                 (PAGE.parent / name).write_text(drawn.replace("<svg ", _ALONE, 1))
                 parts.append(f"\n![Mean ranks by {measure}]({name})\n")
     parts.append(_rank_table(ranks, results, sum(is_whole)))
-    parts.append(_cost(results))
+    parts.append(_cost([results]))
     parts += told
     return parts
 
@@ -233,6 +236,8 @@ def _scores(measure: str, results: Results) -> str:
     lines = [f"Mean {measure}; the best in bold, nothing where a method did not finish or run.\n"]
     lines += ["| method | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
     for method, row in zip(results.methods, means):
+        if np.isnan(row).all():
+            continue
         cells = []
         for value, top in zip(row, best):
             shown = "" if np.isnan(value) else f"{value:.3f}"
@@ -261,10 +266,10 @@ def _rank_table(ranks: dict[str, dict[str, float]], results: Results, n_whole: i
     return "\n".join(told)
 
 
-def _cost(results: Results, rival: str = "CatBoost 500") -> str:
+def _cost(of_tasks: Sequence[Results], rival: str = "CatBoost 500") -> str:
     """Compare the processor time of Auto with that of CatBoost, set by set."""
     ratios, n_unfinished, n_lost = [], 0, 0
-    for s in results.sets:
+    for results, s in [(own, s) for own in of_tasks for s in own.sets]:
         times = {m: results.cell(s, m, lambda x: x["seconds"]) for m in ("Auto", rival)}
         if times["Auto"] and times[rival]:
             ratios.append(float(np.median(times["Auto"]) / np.median(times[rival])))
