@@ -118,7 +118,8 @@ class Collective(ABC):
     def _exchange(self, blocks: Sequence[Block], sizes: Sequence[int]) -> list[Block]:
         """Give `blocks[i]` to worker i, and take a block of `sizes[i]` bytes from it.
 
-        The own block is given back as it is. Raises a `CollectiveError` if a worker fails.
+        The own block is given back as it is. The others may be overwritten by the next exchange.
+        Raises a `CollectiveError` if a worker fails.
         """
 
     def abort(self, reason: str) -> None:
@@ -157,8 +158,11 @@ class Collective(ABC):
         if self.world == 2 or flat.nbytes <= _SMALL_BYTES:
             block = _bytes_of(flat)
             found = self._timed([block] * self.world, [flat.nbytes] * self.world)
-            # In the order of the workers, so that all get the same bits.
-            flat[:] = _reduced([np.frombuffer(part, flat.dtype) for part in found], by)
+            parts = [np.frombuffer(part, flat.dtype) for part in found]
+            if self.world == 2:  # either order gives the same bits
+                _reduce_into(flat, parts[1 - self.rank], by)
+            else:  # in the order of the workers, so that all get the same bits
+                flat[:] = _reduced(parts, by)
             return
         own = self.reduce_scatter(flat, by, counted=False)
         parts = self._gather_known(own, [s.stop - s.start for s in self._slices(flat.size)])
@@ -296,12 +300,16 @@ def _bytes_of(flat: NDArray[Any]) -> Block:
 
 
 def _reduced(parts: Sequence[NDArray[Any]], by: str) -> NDArray[Any]:
-    if by not in ("sum", "max"):
-        raise ValueError(f"Numbers are reduced by 'sum' or 'max'; got {by!r}.")
     total = parts[0].copy()
     for part in parts[1:]:
-        (np.add if by == "sum" else np.maximum)(total, part, out=total)
+        _reduce_into(total, part, by)
     return total
+
+
+def _reduce_into(total: NDArray[Any], part: NDArray[Any], by: str) -> None:
+    if by not in ("sum", "max"):
+        raise ValueError(f"Numbers are reduced by 'sum' or 'max'; got {by!r}.")
+    (np.add if by == "sum" else np.maximum)(total, part, out=total)
 
 
 class LocalCollective(Collective):

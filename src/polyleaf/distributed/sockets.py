@@ -82,8 +82,10 @@ class _Peer:
     header: bytearray = field(default_factory=bytearray)
     kind: int = _DATA
     step: int = 0
-    payload: bytearray | None = None
+    payload: memoryview | None = None
     n_received: int = 0
+    #: Holds the last block: fresh memory for every message would cost more than the message.
+    room: bytearray = field(default_factory=bytearray)
     heard: float = 0.0
 
 
@@ -332,7 +334,7 @@ class SocketCollective(Collective):
             assert payload is not None
             while peer.n_received < len(payload):
                 try:
-                    n = peer.socket.recv_into(memoryview(payload)[peer.n_received :])
+                    n = peer.socket.recv_into(payload[peer.n_received :])
                 except BlockingIOError:
                     return None
                 if n == 0:
@@ -341,9 +343,9 @@ class SocketCollective(Collective):
                 peer.heard = time.monotonic()
             peer.payload, peer.n_received = None, 0
             if peer.kind == _DATA:
-                return memoryview(payload)
+                return payload
             if peer.kind == _ABORT:
-                reason = payload.decode(errors="replace")
+                reason = bytes(payload).decode(errors="replace")
                 raise CollectiveError(self.names[number], f"failed: {reason}", is_first=False)
 
     def _begin(self, number: int, peer: _Peer, expected: int) -> None:
@@ -361,7 +363,9 @@ class SocketCollective(Collective):
                     self.names[number], f"is at step {step}, the others at {self._step}."
                 )
             check_size(self.names[number], size, expected)
-        peer.payload, peer.n_received = bytearray(size), 0
+        if size > len(peer.room):
+            peer.room = bytearray(size)
+        peer.payload, peer.n_received = memoryview(peer.room)[:size], 0
 
     # Signs of life, and the end ------------------------------------------------------------------
 
