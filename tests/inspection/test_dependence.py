@@ -1,5 +1,6 @@
 """Partial dependence equals brute force on any model; accumulated effects their definition."""
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -147,6 +148,23 @@ def test_sparse_rows_equal_dense_ones():
     thin = partial_dependence(model, X, [0, 1], kind="both", grid_resolution=5)
     np.testing.assert_array_equal(thin.average, dense.average)
     np.testing.assert_array_equal(thin.individual, dense.individual)
+
+
+def test_many_sparse_features_are_never_dense_at_once():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2500, 20_000), density=0.002, rng=rng, format="csr")
+    Y = np.asarray(X[:, [0, 1]].todense())
+    model = polyleaf.ExtraTreesRegressor(n_estimators=2, max_depth=4, random_state=0).fit(X, Y)
+    tracemalloc.start()
+    try:
+        found = partial_dependence(model, X, 0, grid_values=[0.0, 0.5])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    for at, value in enumerate([0.0, 0.5]):
+        moved = sparse.hstack([np.full((2500, 1), value), X[:, 1:]], format="csr")
+        np.testing.assert_allclose(found.average[:, at], model.predict(moved).mean(axis=0))
+    assert peak < 4 * X.shape[0] * X.shape[1] / 2  # bytes of the smallest dense array
 
 
 def test_one_thread_equals_many(frame, numbers):

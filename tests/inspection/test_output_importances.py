@@ -69,6 +69,20 @@ def test_all_names_of_up_to_100_outputs_are_written(wide_forest):
     assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
 
 
+@pytest.mark.parametrize("n_outputs", [1, 2, 4, 14])
+def test_the_label_of_the_legend_is_not_cut_off(n_outputs):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 5)), rng.normal(size=(60, n_outputs))
+    model = ExtraTreesRegressor(n_estimators=2, random_state=0).fit(X, Y)
+    figure = plot_output_importances(model).figure
+    figure.canvas.draw()
+    (legend,) = (axes for axes in figure.axes if axes.get_label() == "<colorbar>")
+    box = legend.yaxis.label.get_window_extent()
+    assert box.y0 >= 0
+    assert box.x1 <= figure.bbox.width + 1
+    assert box.y1 <= figure.bbox.height
+
+
 def test_rules_know_which_feature_an_output_depends_on():
     X = np.random.default_rng(0).normal(size=(200, 4))
     Y = np.column_stack([X[:, 0] > 0, X[:, 2] > 0, np.zeros(200)]).astype(int)

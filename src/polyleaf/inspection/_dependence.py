@@ -335,7 +335,8 @@ def _summed(
 
 
 def _row_blocks(encoded: Any, step: int) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Cut rows into dense blocks."""
+    """Cut rows into dense blocks, of fewer rows where there are many features."""
+    step = max(1, min(step, _BLOCK_FLOATS // max(1, encoded.shape[1])))
     for start in range(0, encoded.shape[0], step):
         rows = slice(start, min(start + step, encoded.shape[0]))
         block: Any = encoded[rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Inches of a row with its number, and of one among many.
 _ROW_HEIGHT, _LOW_ROW_HEIGHT = 0.27, 0.145
+#: Inches of a letter in the label of a legend.
+_LETTER = 0.065
 #: Up to this many outputs rows are high, and up to this many all have their name.
 _FEW_OUTPUTS, _MOST_NAMED = 30, 100
 #: Up to this many cells carry their number.
@@ -257,7 +260,9 @@ def _draw_heatmap(ax: Axes, table: _Table, label: str) -> None:
             )  # fmt: skip
     shrink = 0.6 if n_outputs > 8 else 1.0
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=shrink, pad=0.02, aspect=25)
-    bar.set_label(label, size=8)
+    # Beside few rows a long label has several lines, so that it is not cut off.
+    length = shrink * _ROW_HEIGHT * (min(n_outputs, _FEW_OUTPUTS) + 1)
+    bar.set_label(textwrap.fill(label, max(10, int(length / _LETTER))), size=8)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
 
