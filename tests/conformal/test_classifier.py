@@ -139,8 +139,10 @@ def test_levels_of_a_hierarchy_keep_a_promise_each():
     report = model.evaluate(X[250:], labels[250:])
     assert report.risk_by_level.shape == (3,)
     assert (report.risk_by_level < 0.3).all()
+    assert "promised at most 0.200 on each level" in str(report)
     assert model.estimators_[0].hierarchy_.is_closed(model.predict_set(X))
     plain = new(forest, alpha=0.2).fit(X[:250], labels[:250])
+    assert "on each level" not in str(plain.evaluate(X[250:], labels[250:]))
     assert plain.estimators_[0].hierarchy_.is_closed(plain.predict_set(X))
     with pytest.raises(ValueError, match="needs a classifier with a hierarchy"):
         new(by_level=True).fit(X, Y)

@@ -428,6 +428,7 @@ class ConformalClassifier(
             recall_by_label=recall,
             risk_by_level=by_level,
             label_names=tuple(self.output_names_.tolist()),
+            is_by_level=bool(fitted.by_level),
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

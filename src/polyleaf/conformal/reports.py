@@ -128,6 +128,8 @@ class SetReport:
         The risk over the labels of each level of the hierarchy, from the roots down; None
         without a hierarchy.
     label_names : tuple of str
+    is_by_level : bool
+        Whether the risk is promised of each level, not of all labels together.
 
     See Also
     --------
@@ -142,10 +144,12 @@ class SetReport:
     recall_by_label: Floats
     risk_by_level: Floats | None
     label_names: tuple[str, ...]
+    is_by_level: bool = False
 
     def __str__(self) -> str:
+        of = " on each level" if self.is_by_level else ""
         lines = [
-            f"{self.risk_name}: {self.risk:.3f}, promised at most {self.alpha:.3f}",
+            f"{self.risk_name}: {self.risk:.3f}, promised at most {self.alpha:.3f}{of}",
             f"labels per set: {self.set_size:.2f}; rows have {self.n_labels:.2f}",
         ]
         if self.risk_by_level is not None:
