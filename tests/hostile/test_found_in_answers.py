@@ -76,6 +76,13 @@ def test_names_that_are_a_sparse_matrix_are_refused():
         polyleaf.TreeRegressor().fit(X, NUMBERS, output_names=names)
 
 
+@pytest.mark.parametrize("names", [sparse.coo_matrix(np.eye(2)), "abc", 3, [1, 2]])
+@pytest.mark.parametrize("parameter", ["targets", "exclude"])
+def test_columns_of_batches_are_a_list_of_names(parameter, names):
+    with pytest.raises(TypeError, match=f"{parameter} must be a list of column names"):
+        polyleaf.BinnedData.from_batches([(X, NUMBERS)], **{parameter: names})
+
+
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "lil"])
 def test_one_label_of_rows_in_any_sparse_format_has_probabilities(form):
     tree = polyleaf.TreeClassifier(max_depth=2, random_state=0).fit(X, LABELS)

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
+from polyleaf.checks.numbers import expect_list, shown
 from polyleaf.checks.optional import require
 from polyleaf.checks.spelling import did_you_mean
 from polyleaf.data.tables import is_frame
@@ -42,7 +43,7 @@ class BatchSource:
         self, batches: Any, targets: Sequence[str] | None, exclude: Sequence[str], batch_rows: int
     ) -> None:
         self._open = _opener(batches, batch_rows)
-        self._targets = _names(targets or (), "targets")
+        self._targets = _names(() if targets is None else targets, "targets")
         self._exclude = _names(exclude, "exclude")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -83,9 +84,10 @@ class BatchSource:
 
 
 def _names(names: Sequence[str], parameter: str) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{parameter} must be a list of column names; got {names!r:.80}.")
-    return tuple(names)
+    given = expect_list(parameter, names, "column names")
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"{parameter} must be a list of column names; got {shown(names, 80)}.")
+    return tuple(given)
 
 
 def _opener(batches: Any, batch_rows: int) -> Callable[[], Iterable[Any]]:
