@@ -16,12 +16,12 @@ from polyleaf.estimator.regressor import Regressor
 
 @documented
 class AutoRegressor(AutoEstimator, Regressor):
-    """Race the families, blend the winners: one default for any number of targets.
+    """Compare several methods and blend the best, for any number of targets.
 
     Forests, boosting, rules and cheap baselines (ridge, kernel ridge, nearest neighbours) are
-    compared on rows that each has not seen. The best are blended, with weights of each target
-    that are drawn towards common ones. Boosting and rules are members as the mean of their folds,
-    the others are trained on all rows.
+    compared on rows that each has not seen. The best are blended, with weights for each
+    target that are shrunk towards common ones. Members of boosting and rules are means of the
+    models of the folds; the others are trained on all rows.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class AutoRegressor(AutoEstimator, Regressor):
         top_outputs: int = 3,
         top_features: int = 5,
     ) -> Any:
-        """Tell which features moved the predictions of a few rows, and how far.
+        """List which features moved the predictions of a few rows, and how far.
 
         Parameters
         ----------
@@ -115,13 +115,13 @@ class AutoRegressor(AutoEstimator, Regressor):
 
 @documented
 class AutoClassifier(AutoEstimator, Classifier):
-    """Race the families, blend the winners: one default for classes and any number of labels.
+    """Compare several methods and blend the best, for classes and any number of labels.
 
     Forests, boosting, rules, graphs and cheap baselines (logistic regression, kernel ridge,
     nearest neighbours) are compared on rows that each has not seen. The probabilities of the best
-    are blended, with weights of each output that are drawn towards common ones, sharpened by one
-    factor. Boosting and rules are members as the mean of their folds, the others are trained on
-    all rows.
+    are blended, with weights for each output that are shrunk towards common ones, and sharpened by
+    one factor. Members of boosting and rules are means of the models of the folds; the others are
+    trained on all rows.
 
     Parameters
     ----------

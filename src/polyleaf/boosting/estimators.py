@@ -32,7 +32,7 @@ class BoostingRegressor(Boosting, Regressor):
     """Gradient boosting of trees for any number of targets.
 
     Every round grows one tree on the gradients of all targets, or on a few random combinations of
-    them, and gives its leaves values in all targets: the cost of a round hardly grows with the
+    them; its leaves have a value for every target. The cost of a round hardly grows with the
     number of targets.
 
     Parameters
@@ -159,7 +159,7 @@ class BoostingClassifier(Boosting, Classifier):
     """Gradient boosting of trees for one or many class outputs or labels.
 
     Every round grows one tree on the gradients of all labels, or on a few random combinations of
-    them, and gives its leaves values in all labels: the cost of a round hardly grows with the
+    them; its leaves have a value for every label. The cost of a round hardly grows with the
     number of labels. Y decides the task: binary, multi-class, multi-label (sparse matrices
     welcome) or multi-class multi-output.
 

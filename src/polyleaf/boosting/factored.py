@@ -81,7 +81,7 @@ class FactoredBooster(Booster):
     ) -> None:
         if not isinstance(settings.tree.projection, _BLIND):
             raise ValueError(
-                "So many sparse outputs need a projection that is drawn without a look at their "
+                "So many sparse outputs need a projection that does not depend on their "
                 "gradients: Gaussian, Rademacher, Achlioptas, SparseRademacher or Subsample; got "
                 f"{settings.tree.projection!r}."
             )

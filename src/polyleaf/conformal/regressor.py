@@ -74,10 +74,10 @@ class ConformalRegressor(
 ):
     """A regressor whose regions hold all outputs together with a promised probability.
 
-    Rows that a model was not trained on show how far its predictions are off. From their
-    residuals follow a region for a new row that holds **all** of its outputs with probability
-    1 - alpha, and an interval for each output alone, whatever the model, the data and the noise,
-    as long as rows are exchangeable.
+    Rows that a model was not trained on show how far its predictions are off. Their
+    residuals give a region for a new row that holds **all** of its outputs with probability
+    1 - alpha, and an interval for each output alone: for any model, data and noise, as long as
+    rows are exchangeable.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ConformalRegressor(
 
     Notes
     -----
-    Unobserved outputs (NaN) are learnt around if the estimator takes them. A region is calibrated
+    Unobserved outputs (NaN) are left out if the estimator takes them. A region is calibrated
     on the rows whose outputs are all observed, an interval on those that have its output; that
     is right if gaps do not depend on the residuals. Where too few rows are complete, boxes are
     made of the intervals of each output at alpha / d.

@@ -75,6 +75,6 @@ def _check_closed(hierarchy: Hierarchy, targets: Targets, estimator_name: str) -
     names = hierarchy.names or [str(j) for j in range(hierarchy.n_outputs)]
     raise ValueError(
         f"y of {estimator_name} must have the parents of all labels, as on_violation='raise' "
-        f"asks; row {rows[0]} has {names[child]!r} without {names[parent]!r}, and so it is "
-        f"{n_violations} times. Use on_violation='close' to add them."
+        f"asks; row {rows[0]} has {names[child]!r} without {names[parent]!r} "
+        f"({n_violations} violations in all). Use on_violation='close' to add the parents."
     )

@@ -173,8 +173,8 @@ def read_edges(
         names = [name.strip() for name in _parts(text, separator)]
         if len(names) > 2 or not all(names):
             raise DataFormatError(
-                f"expected the names of a parent and a child, got {text!r:.60}; give separator=, "
-                "if another one stands between them",
+                f"expected the names of a parent and a child, got {text!r:.60}; give "
+                "separator=, if they are separated otherwise",
                 path=path,
                 line=number,
             )

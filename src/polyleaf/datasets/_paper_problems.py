@@ -167,9 +167,9 @@ def make_circle_labels(
     """Generate labels by lines across a disc, as in the circle data of Su and Rousu 2013.
 
     Each label holds on one side of a line; its share of the rows is drawn around `density`. Some
-    may hold where another label holds, too: no line parts the rows of such a union, but given the
-    other label, one does. The paper's table has densities of 0.85 for 10 labels and 0.71 for 50;
-    its generator is not given, so that results on this data are not comparable with the published
+    may hold where another label holds, too: no line separates the rows of such a union, but given
+    the other label, one does. The paper's table has densities of 0.85 for 10 labels and 0.71 for
+    50; its generator is not given, so results on this data are not comparable with the published
     ones.
 
     Parameters

@@ -191,7 +191,7 @@ def fit(
     kept = None
     if checkpoint is not None:
         if estimator.random_state is None:
-            raise ValueError("checkpoint needs a random_state, to go on with; got None.")
+            raise ValueError("checkpoint needs a random_state to continue with; got None.")
         kept = Checkpoint(checkpoint, told)
     run = _Run(client, told, worker_timeout, heard, verbose, kept, output_names)
     trained = run.train_until_done(parts, validation)

@@ -92,7 +92,7 @@ def evaluate(
     y_train: Any = None,
     sample_weight: Any = None,
 ) -> Evaluation:
-    """Judge a fitted model on rows that it has not seen.
+    """Measure a fitted model on rows that it has not seen.
 
     Parameters
     ----------

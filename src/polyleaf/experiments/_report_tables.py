@@ -167,8 +167,8 @@ def verdict_table(comparison: Comparison, metric: Metric) -> Table | None:
         "title": f"How sure: all against {control}",
         "caption": f"P-values that a method is as good as {control}, over data sets and over all "
         "outputs; bold is below 0.05. Nemenyi's are corrected for the number of pairs, Wilcoxon's "
-        "are not. On the right, the number of data sets on which the method is better, not told "
-        "apart, or worse in a paired t-test over the folds.",
+        "are not. On the right, the number of data sets on which the method is better, not "
+        "distinguishable, or worse in a paired t-test over the folds.",
         "columns": [_column(name) for name in columns],
         "rows": rows,
     }

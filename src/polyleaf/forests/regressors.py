@@ -122,7 +122,7 @@ class RandomForestRegressor(ForestRegressor):
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
     and tries some of the features at each node; its leaves predict all targets. By default a
     tree sees half of the targets (the first one all of them) and a third of the features at each
-    node; how much the trees that did not see a target count for it is chosen out of bag.
+    node; the weight of trees that did not see a target is chosen out of bag.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Every tree is grown on all rows, on a random view of the targets, with one random cut per
     feature and node, of which the best is taken. By default a tree sees half of the targets (the
-    first one all of them) and a third of the features at each node; how much the trees that did
-    not see a target count for it is chosen out of bag, on a few trees with bootstrap samples.
+    first one all of them) and a third of the features at each node; the weight of trees that did
+    not see a target is chosen out of bag, on a few trees with bootstrap samples.
 
     Parameters
     ----------
@@ -276,8 +276,7 @@ class BaggedTreesRegressor(ForestRegressor):
 
     Every tree is grown on a bootstrap sample of the rows and on a random view of the targets,
     and tries all features at each node. By default a tree sees half of the targets (the first
-    one all of them); how much the trees that did not see a target count for it is chosen out of
-    bag.
+    one all of them); the weight of trees that did not see a target is chosen out of bag.
 
     Parameters
     ----------

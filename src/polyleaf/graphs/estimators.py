@@ -135,8 +135,8 @@ class GraphClassifier(GraphEstimator):
 class GraphEnsembleClassifier(GraphEstimator):
     """An ensemble of max-margin classifiers on random graphs over the labels.
 
-    No structure of the labels needs to be known: each member is a `GraphClassifier` on a random
-    graph of its own, and different graphs lead to different errors, which cancel.
+    You need not know how labels depend on each other: each member is a `GraphClassifier` on its
+    own random graph, and different graphs make different errors, which cancel.
 
     Parameters
     ----------

@@ -156,6 +156,6 @@ def check_kept(
         )
     if combination.n_members < model.members.n_members:
         raise ValueError(
-            f"n_estimators must be at least the {model.members.n_members} members there are "
-            f"when warm_start is on; got {combination.n_members}."
+            f"n_estimators must be at least {model.members.n_members}, the number of "
+            f"existing members, if warm_start=True; got {combination.n_members}."
         )

@@ -48,8 +48,8 @@ def to_shap(model: Any, *, outputs: Any = None) -> dict[str, Any]:
     trees: AdditiveTrees = model._additive()
     if trees.leaf_rows is None:
         raise ValueError(
-            "This model does not know how many training rows reached its leaves, as those of "
-            "older files do not. Fit it again."
+            "This model comes from an older file, which lacks the number of training rows per "
+            "leaf. Fit it again."
         )
     if np.any(trees.structure.category_offset[~trees.structure.is_leaf] >= 0):
         raise ValueError(

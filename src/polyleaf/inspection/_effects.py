@@ -28,7 +28,7 @@ def accumulated_local_effects(
     n_intervals: int = 40,
     n_jobs: int | None = None,
 ) -> Dependence:
-    """Tell how predictions change with one or two features, among rows that could be.
+    """Compute how predictions change with one or two features, among rows that can occur.
 
     Accumulated local effects (Apley and Zhu 2020), centred at 0. Unlike partial dependence they
     never combine values that do not occur together, so that correlated features do not distort

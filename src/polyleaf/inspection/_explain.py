@@ -25,7 +25,7 @@ def explain_rows(
     top_outputs: int = 3,
     top_features: int = 5,
 ) -> Any:
-    """Tell which features moved the predictions of a few rows, and how far.
+    """List which features moved the predictions of a few rows, and how far.
 
     The method `explain` of every tree model calls it.
 

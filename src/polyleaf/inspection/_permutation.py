@@ -104,7 +104,7 @@ def permutation_importances(
     n_repeats: int = 5,
     random_state: Any = None,
 ) -> PermutationImportances:
-    """Tell how much worse each output is predicted when a feature is shuffled among the rows.
+    """Measure how much worse each output is predicted when a feature is shuffled.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def shap_values(
 def shap_interactions(
     model: Any, X: Any, pairs: Any, *, outputs: Any = None, n_jobs: int | None = None
 ) -> NDArray[np.float32]:
-    """Tell how much pairs of features say together that neither says alone.
+    """Compute what pairs of features contribute together, beyond each of them alone.
 
     Shapley interaction values, path-dependent, each split evenly between the pair (i, j) and the
     pair (j, i), as the shap package does: the whole interaction of two features is twice the

@@ -107,7 +107,7 @@ def single_output(model: Any, output: str | int) -> SingleOutputRegressor | Sing
     """Give one output of a fitted model as an estimator of that output alone.
 
     For scikit-learn's displays and for other tools that know one output: of a multi-label model
-    ``PartialDependenceDisplay`` would show the wrong label without a word, and it refuses several
+    ``PartialDependenceDisplay`` would silently show the wrong label, and it refuses several
     outputs with classes.
 
     Parameters

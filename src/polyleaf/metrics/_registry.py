@@ -31,7 +31,7 @@ Score = Callable[..., float]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, with what one must know to use it without knowing it.
+    """A metric, with its task, its direction and what it needs.
 
     Parameters
     ----------

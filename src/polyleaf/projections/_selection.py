@@ -205,7 +205,7 @@ class RoundRobin(Projection):
 
 
 class Adaptive(Projection):
-    """The projection that has lately lowered the training loss most for its cost.
+    """The projection that has recently lowered the training loss most for its cost.
 
     Every candidate is tried once; from then on each round takes the one whose last rounds gained
     the largest decrease of the loss per addition (in lanes of 8 channels, as the core adds them).

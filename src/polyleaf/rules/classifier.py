@@ -49,8 +49,8 @@ class RuleClassifier(RuleEstimator, Classifier):
     """Boosted rules for labels and classes.
 
     A rule is a conjunction of conditions and a head of scores that it adds to the labels of the
-    rows it covers. Rules are learnt one after the other, each to lower what the others leave of
-    a loss: label by label for the Hamming loss, or of all labels of a row together, with their
+    rows it covers. Rules are learnt one after the other, each to lower the loss that the others
+    leave: label by label for the Hamming loss, or of all labels of a row together, with their
     dependence, for the subset 0/1 loss.
 
     Parameters

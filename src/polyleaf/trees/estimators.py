@@ -20,10 +20,10 @@ from polyleaf.trees.single_tree import SingleTree
 class TreeRegressor(SingleTree, Regressor):
     """A regression tree for any number of targets.
 
-    The tree splits all targets at once: a split is chosen for the variance it takes off their
-    sum, each target normalised (predictive clustering tree). A leaf predicts the mean of every
-    target over its training rows. Missing features need no imputation, and targets that are not
-    observed (NaN in Y) are learnt around.
+    The tree splits all targets at once: splits are chosen by how much they reduce the
+    summed variance of the normalised targets (predictive clustering tree). A leaf predicts the
+    mean of every target over its training rows. Missing features need no imputation, and targets
+    that are not observed (NaN in Y) are left out.
 
     Parameters
     ----------

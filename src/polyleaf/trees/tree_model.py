@@ -23,7 +23,7 @@ class TreeModel(Estimator):
         top_outputs: int = 3,
         top_features: int = 5,
     ) -> Any:
-        """Tell which features moved the predictions of a few rows, and how far.
+        """List which features moved the predictions of a few rows, and how far.
 
         Parameters
         ----------
