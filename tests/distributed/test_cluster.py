@@ -19,7 +19,7 @@ from divided import assert_same
 from scipy import sparse
 from sklearn.base import clone
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 from polyleaf import (
     BoostingClassifier,
     BoostingRegressor,
@@ -28,6 +28,7 @@ from polyleaf import (
     TreeRegressor,
 )
 from polyleaf.distributed import CollectiveError, fit, predict
+from polyleaf.distributed.trees import fit_everywhere
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,44 @@ def test_trees_and_forests(client: Client) -> None:
     tree = TreeRegressor(random_state=0)
     for model in (tree, RandomForestRegressor(n_estimators=4, random_state=0)):
         assert_same(fit(model, *given, client=client), clone(model).fit(X, Y))
+
+
+def keep_codes_apart(is_apart: bool) -> None:
+    """Let no worker hold the codes of all rows, and small nodes be small."""
+    from polyleaf.distributed import trees
+    from polyleaf.trees import growing
+
+    trees.fit_everywhere = (lambda *given: False) if is_apart else fit_everywhere
+    growing._FLOAT_ROWS = 50 if is_apart else 4096
+
+
+def test_forests_whose_codes_do_not_fit_a_worker(client: Client) -> None:
+    X, Y = make_data(300)
+    given = da.from_array(X, chunks=(70, 5)), da.from_array(Y, chunks=(70, 3))
+    model = RandomForestRegressor(n_estimators=2, sums="fixed", random_state=0)
+    client.run(keep_codes_apart, True)
+    keep_codes_apart(True)
+    try:
+        found = fit(model, *given, client=client)
+        assert_same(found, clone(model).fit(X, Y))
+        with pytest.raises(MemoryError, match="With sums='fixed' codes stay where they are"):
+            fit(model.set_params(sums="auto"), *given, client=client)
+    finally:
+        keep_codes_apart(False)
+        client.run(keep_codes_apart, False)
+
+
+def memory_on_worker() -> int | None:
+    from polyleaf.checks.memory import available_memory, limited_memory
+
+    with limited_memory(get_worker().memory_manager.memory_limit):
+        return available_memory()
+
+
+def test_a_worker_has_no_more_memory_than_dask_gives_it(client: Client) -> None:
+    (limit,) = {info["memory_limit"] for info in client.scheduler_info()["workers"].values()}
+    found = client.submit(memory_on_worker).result(60)
+    assert 0 < found < limit
 
 
 def test_two_fits_at_once(client: Client) -> None:

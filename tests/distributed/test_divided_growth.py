@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from polyleaf import (
     TreeClassifier,
     TreeRegressor,
 )
-from polyleaf.distributed import CollectiveError
+from polyleaf.checks.memory import limited_memory
+from polyleaf.distributed import CollectiveError, ThreadCollective
+from polyleaf.distributed.trees import fit_everywhere
 
 FOREST: dict[str, Any] = {"n_estimators": 2, "sums": "fixed", "random_state": 0}
 MODELS: dict[str, Any] = {
@@ -144,3 +147,12 @@ def test_codes_that_do_not_fit_are_refused_with_what_to_do(
     model.set_params(random_state=0)
     with pytest.raises((MemoryError, CollectiveError), match=f"takes .* GiB while.*{message}"):
         fit_divided(model, X, Y, world=2, parts=cut(len(X), 4))
+
+
+def test_what_one_worker_lacks_fits_nowhere() -> None:
+    def look(collective: ThreadCollective) -> bool:
+        with limited_memory(1 if collective.rank == 1 else None):
+            return fit_everywhere(2**28, collective)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(look, ThreadCollective.group(3))) == [False] * 3

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
@@ -10,6 +13,32 @@ _STATUS = Path("/proc/self/statm")
 _GROUP = Path("/sys/fs/cgroup")
 #: What needs no look at the memory; callers may ask first, and save the message.
 SMALL_BYTES = 2**28
+
+
+#: What this process may have in memory, beside the limits of the system.
+_LIMIT: ContextVar[int | None] = ContextVar("polyleaf_memory_limit", default=None)
+
+
+@contextmanager
+def limited_memory(most: int | None) -> Iterator[None]:
+    """Let this process have so many bytes in memory, as far as this thread looks.
+
+    Parameters
+    ----------
+    most : int or None
+        None or 0: as many as the system gives.
+
+    Examples
+    --------
+    >>> with limited_memory(2**30):
+    ...     available_memory() <= 2**30
+    True
+    """
+    token = _LIMIT.set(most or None)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
 
 
 def check_memory(needed: int, purpose: str, advice: str) -> None:
@@ -47,8 +76,9 @@ def available_memory() -> int | None:
 
     Linux tells what is available to the machine, to its group of processes and, below a limit on
     addresses (``ulimit -v``), to this process; of other systems the size of the memory is taken.
+    `limited_memory` may leave less.
     """
-    asked = (_of_machine(), _of_group(), _of_process())
+    asked = (_of_machine(), _of_group(), _of_process(), _of_limit())
     found = [bytes_ for bytes_ in asked if bytes_ is not None]
     if found:
         return min(found)
@@ -79,6 +109,19 @@ def _of_process() -> int | None:
         return max(0, limit - n_pages * resource.getpagesize())
     except (ImportError, OSError, ValueError, IndexError):
         return None
+
+
+def _of_limit() -> int | None:
+    limit = _LIMIT.get()
+    if limit is None:
+        return None
+    try:
+        import resource
+
+        resident = int(_STATUS.read_text().split()[1]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):
+        resident = 0
+    return max(0, limit - resident)
 
 
 def _of_group() -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from polyleaf._version import __version__
 from polyleaf.boosting.rounds import BoostingProgress
+from polyleaf.checks.memory import limited_memory
 from polyleaf.checks.optional import require
 from polyleaf.distributed.collectives import Collective, CollectiveError, Traffic
 from polyleaf.distributed.dask_comms import DaskCollective, Inbox, answer_calls
@@ -176,7 +177,9 @@ def train_part(
         tell = _teller(seat, known, worker) if seat.tells or seat.asks else None
         note = known.records.append if seat.records else None
         settings = Settings(estimator, tell, records, note, seat.output_names)
-        trained = _train(known.collective, Part(parts, validation), settings)
+        # Dask kills a worker that takes more.
+        with limited_memory(getattr(worker.memory_manager, "memory_limit", None)):
+            trained = _train(known.collective, Part(parts, validation), settings)
     finally:
         known.close()
         _OPEN.pop(own, None)
