@@ -1,11 +1,11 @@
 """All tables and figures of the five papers: ``python -m benchmarks.papers list | run | all``.
 
 ``list`` names the entries, their rows and how many are recorded. ``run NAME...`` measures what an
-entry lacks (``--rows data=emotions`` some rows alone, ``--repeats`` fewer repeats, ``--again``
-what is recorded, too). ``all`` measures the quick row of every table, then what is missing, until
-``--budget`` is over; ``page`` writes docs/benchmarks/papers.md from the records, which `run` and
-`all` do at their end. Every finished repeat is recorded, so that a command that was stopped goes
-on where it was; quick rows are measured again on another day.
+entry lacks (``--rows data=emotions`` some rows alone, ``--repeats`` fewer repeats, ``--quick`` its
+quick rows, ``--again`` what is recorded, too). ``all`` measures the quick row of every table, then
+what is missing, until ``--budget`` is over; ``page`` writes docs/benchmarks/papers.md from the
+records, which `run` and `all` do at their end. Every finished repeat is recorded, so that a
+command that was stopped goes on where it was; quick rows are measured again on another day.
 
 Run one such command at a time.
 """
@@ -158,6 +158,9 @@ def run(options: argparse.Namespace, command: str) -> None:
         lack = lacks(table)
         if lack is not None:
             raise SystemExit(f"{name} needs {lack}, which is not there. It needs {HINTS[lack]}.")
+        if options.quick:
+            runner.quick(table)
+            continue
         records = Records(name)
         rows = chosen(table, options.rows)
         if options.again:
@@ -218,6 +221,7 @@ def main(arguments: list[str] | None = None) -> None:
     one.add_argument("names", nargs="+", choices=TABLES, metavar="NAME")
     one.add_argument("--rows", nargs="*", default=[], metavar="LABEL=VALUE")
     one.add_argument("--repeats", type=int)
+    one.add_argument("--quick", action="store_true", help="their quick rows alone")
     one.add_argument("--again", action="store_true", help="forget what is recorded")
     one.add_argument("--budget", type=seconds_of, default=float("inf"), metavar="TIME")
     every = commands.add_parser("all", help="quick rows first, then what is missing")

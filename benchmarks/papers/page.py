@@ -229,6 +229,18 @@ def _ends(line: Mapping[str, Any]) -> dict[str, Any]:
     return {**line, "values": ends}
 
 
+def _quick_why(table: Table, row: Row, measure: Measure, found: str, folder: Path) -> str:
+    """Give the reason of a quick verdict: few repeats, if that of the full row is another."""
+    full = Records(table.name, folder).find(table.name, row.labels)
+    if full is not None and repeats_of(full) > table.quick_repeats:
+        ours, deviation = mean_of(full, measure.name), deviation_of(full, measure.name)
+        if not np.isnan(ours):
+            whole = verdict(ours, deviation, row.published[measure.name], measure)
+            if whole != found:
+                return f"too few repeats: the full row is {whole}"
+    return _why(table, row, found)
+
+
 def quick_section(folder: Path = FOLDER) -> str:
     """Write the quick rows, as `make papers` last measured them."""
     records = Records(QUICK, folder)
@@ -251,7 +263,7 @@ def quick_section(folder: Path = FOLDER) -> str:
                 found = "" if published is None else verdict(ours, deviation, published, measure)
                 counts[found] += bool(found)
                 if found in ("better", "worse"):
-                    reason = _why(table, row, found)
+                    reason = _quick_why(table, row, measure, found, folder)
                     shown = f"{table.name} {named} ({measure.name})"
                     reasons.setdefault(f"*{found}*: {_sentence(reason)}", []).append(shown)
                 theirs = (

@@ -140,6 +140,14 @@ def test_all_begins_with_quick_rows_and_ends_with_the_budget(alone, capsys):
     assert len((folder / "quick.jsonl").read_text().splitlines()) == 1
 
 
+def test_the_quick_rows_of_one_table_can_be_measured_alone(alone):
+    _, calls, folder = alone
+    runner.main(["run", "small", "--quick"])
+    assert calls == [("b", 0)]
+    assert (folder / "quick.jsonl").exists()
+    assert not (folder / "small.jsonl").exists()
+
+
 def test_quick_rows_are_measured_again_on_another_day(alone, monkeypatch):
     _, calls, _ = alone
     runner.main(["all", "--quick"])
@@ -247,6 +255,11 @@ def test_the_page_names_versions_and_the_reasons_of_quick_rows(alone, monkeypatc
     runner.main(["all", "--quick"])
     shown = page.quick_section(folder)
     assert "- *worse*: Because of b. small b, ours (LRAP)." in shown
+    # One repeat is 0.5, both together are 0.505 ± 0.007.
+    near = tuple(tables.Row(row.labels, {"LRAP": tables.Figure(0.508)}) for row in table.rows)
+    few, _ = small_table(rows=near)
+    monkeypatch.setattr(page, "TABLES", {"small": few})
+    assert "- *worse*: Too few repeats: the full row is within." in page.quick_section(folder)
 
 
 def _friedman_lines(better, worse, spread=0.01):
