@@ -130,9 +130,10 @@ class ConformalRegressor(
     Scales and covariances of ``"split"`` come from the rows that the model was trained on (of a
     forest with bootstrap, from its out-of-bag predictions), so that the promise is met exactly:
     regions hold a new row with probability k / (n + 1), k = ceil((1 - alpha)(n + 1)), for n
-    calibration rows, or with more if residuals tie: the edge of a region is inside. Other methods take them from the calibration rows themselves, each row
-    measured by the others: never less than promised, and a little more, of the order of 1 / n;
-    see the module `polyleaf.conformal.radii`.
+    calibration rows, or with more if residuals tie: the edge of a region is inside. Other methods
+    take them from the calibration rows themselves, each row measured by the others: never less
+    than promised, and a little more, of the order of 1 / n; see the module
+    `polyleaf.conformal.radii`.
 
     References
     ----------
