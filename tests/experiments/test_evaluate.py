@@ -122,3 +122,11 @@ def test_a_metric_of_ones_own_is_taken():
     found = evaluate(TREE, X[150:], Y[150:], own)
     assert found["bias"] == float((TREE.predict(X[150:]) - Y[150:]).mean())
     assert found.per_output == {}
+
+
+def test_outputs_without_scores_of_their_own_are_not_listed():
+    X, Y = make_multilabel(60, 4, 3, random_state=0)
+    tree = TreeClassifier(max_depth=2, random_state=0).fit(X, Y)
+    lines = repr(evaluate(tree, X, Y, ["lrap", "precision_at_1"])).splitlines()
+    assert [line.split()[0] for line in lines] == ["output", "all"]
+    assert len(repr(evaluate(tree, X, Y, ["macro_f1", "lrap"])).splitlines()) == 5

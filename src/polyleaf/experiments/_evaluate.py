@@ -70,6 +70,8 @@ class Evaluation:
     def _lines(self) -> Iterator[list[str]]:
         yield ["output", *self.scores]
         yield ["all", *(f"{score:.4g}" for score in self.scores.values())]
+        if not self.per_output:
+            return
         for j, name in enumerate(self.output_names[:_MOST_SHOWN]):
             own = [self.per_output.get(metric) for metric in self.scores]
             yield [name, *("" if values is None else f"{values[j]:.4g}" for values in own)]
