@@ -4,7 +4,7 @@ Which methods did the blend choose?
 
 :class:`polyleaf.AutoRegressor` tries forests, boosting, rules and a few simple models on rows that
 each has not seen, and blends the best. Here it predicts four measurements of 442 patients with
-diabetes from six others; the leaderboard and the weights tell what it made of them.
+diabetes from six others; the leaderboard and the weights show what it chose.
 """  # noqa: D205, D400
 
 # %%
@@ -48,7 +48,7 @@ for name, member in model.members_:
 
 # %%
 # Left: what the race saw, with one standard deviation over the folds; members of the blend are
-# filled. Right: the weights of the members for each target, which are drawn towards common ones.
+# filled. Right: the weights of the members for each target, which are shrunk towards common ones.
 # On these data the two simplest, smooth models count most.
 colors = dict(zip([name for name, _ in model.members_], plt.get_cmap("tab10").colors))
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")

@@ -50,9 +50,9 @@ plot_shap_map(found)
 plt.show()
 
 # %%
-# LDL is mostly total cholesterol, of which it is a part. Progression hangs on the body mass index
-# and the triglycerides. Patients that the forest has not seen agree, and tell how far shuffling
-# leaves this open:
+# LDL is mostly total cholesterol, of which it is a part. Progression depends most on the body mass
+# index and the triglycerides. Shuffling features of patients that the forest has not seen confirms
+# this, with intervals:
 worth = permutation_importances(forest, X[350:], Y[350:], n_repeats=10, random_state=0)
 table = worth.to_frame()
 print(table[table["output"] == "progression"].round(3).to_string(index=False))

@@ -12,8 +12,8 @@ ways to combine them.
 # The data
 # --------
 # Points in a disc; each of 30 labels holds on one side of a line across it, and every second one
-# also where the label before it holds. No line parts the rows of such a union, but given the other
-# label, one does.
+# also where the label before it holds. No line separates the rows of such a union, but given
+# the other label, one does.
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -55,7 +55,7 @@ tree.predict(plots.head(3))
 # %%
 # As text
 # -------
-# Each branch says which values take it, and where missing values go. Leaves tell the mean of each
+# Each branch says which values take it, and where missing values go. Leaves show the mean of each
 # target and its difference from the mean of all plots.
 print(tree_text(tree, decimals=1))
 

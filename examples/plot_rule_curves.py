@@ -4,7 +4,7 @@ Losses along the rules, on three synthetic problems
 
 Rules with scores for one label or for all, learnt for each label by itself or for all labels of a
 row together: how their losses fall as rules are added, where labels are independent, where they
-mostly agree, and where they are wrong together (Figure 1 of the rule paper).
+mostly agree, and where they are wrong together (Rapp et al. 2020, Figure 1).
 """  # noqa: D205, D400
 
 # %%
