@@ -184,7 +184,8 @@ def memory_on_worker() -> int | None:
 
 
 def test_a_worker_has_no_more_memory_than_dask_gives_it(client: Client) -> None:
-    (limit,) = {info["memory_limit"] for info in client.scheduler_info()["workers"].values()}
+    limits = client.run(lambda dask_worker: dask_worker.memory_manager.memory_limit)
+    (limit,) = set(limits.values())
     found = client.submit(memory_on_worker).result(60)
     assert 0 < found < limit
 
@@ -205,6 +206,17 @@ def test_two_fits_at_once(client: Client) -> None:
     for seed in (1, 2):
         expected = fixed(boosting(random_state=seed, n_estimators=20)).fit(X, Y)
         assert_same(found[seed], expected)
+
+
+def test_workers_are_looked_for_at_the_scheduler(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, Y = make_data()
+    given = da.from_array(X, chunks=(100, 5)), da.from_array(Y, chunks=(100, 3))
+    monkeypatch.setattr("polyleaf.distributed.cluster._ROLL_CALL", 0.0)
+    # What the client knows after its periodic look at the scheduler.
+    monkeypatch.setattr(type(client), "scheduler_info", lambda *given, **named: {"workers": {}})
+    fit(boosting(n_estimators=20), *given, client=client)
 
 
 def test_errors_of_a_part_are_those_of_the_fit(client: Client) -> None:

@@ -104,7 +104,7 @@ def fit_dataset(model: Any, dataset: Dataset, client: Any) -> Any:
     from polyleaf.distributed import fit
 
     X, Y = named(dataset.X, dataset.feature_names), named(dataset.Y, dataset.output_names)
-    n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    n_workers = len(client.nthreads())
     n_parts = max(1, min(2 * n_workers, dataset.n_samples))
     cuts = np.array_split(np.arange(dataset.n_samples), n_parts)
     parts = [[_rows(whole, rows) for rows in cuts] for whole in (X, Y)]

@@ -428,7 +428,7 @@ class _Run:
             raise CollectiveError(", ".join(workers), reason) from None
 
     def _present(self) -> set[str]:
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        return set(self._client.nthreads())  # scheduler_info may be empty for a moment
 
     def _watch(self, tasks: list[Any]) -> None:
         """Wait until all workers are done; run callbacks meanwhile."""
