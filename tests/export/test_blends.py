@@ -12,7 +12,7 @@ import polyleaf
 from polyleaf.auto import candidates
 from polyleaf.auto.bags import bag_of
 from polyleaf.estimator.classifier import Classifier
-from polyleaf.export import CannotExportError, to_onnx
+from polyleaf.export import CannotExportError, to_json, to_onnx, to_sql, to_treelite
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -179,3 +179,10 @@ def test_parts_that_have_not_seen_an_output_leave_it_to_others():
     assert np.array_equal(expected[:, 1], parts[0].predict(X)[:, 1])
     found = run(BlendRegressor([bag], np.ones((3, 1))), True)["prediction"]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_other_formats_name_what_writes_a_blend(quick):
+    model = polyleaf.AutoRegressor(cv=2, random_state=0).fit(KNOWN, NUMBERS)
+    for export in (to_treelite, to_json, lambda blend: to_sql(blend, "data")):
+        with pytest.raises(CannotExportError, match="Of a blend, to_onnx writes the whole"):
+            export(model)

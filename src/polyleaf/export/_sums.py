@@ -136,6 +136,11 @@ def _reason(model: Any) -> str:
             "is no sum of trees: only to_onnx writes some of them. Use to_onnx or polyleaf.save, "
             "or export a BoostingClassifier."
         )
+    if hasattr(model, "distil"):
+        return (
+            "Of a blend, to_onnx writes the whole. Use it, or export one model that imitates the "
+            "blend: distil('Boosting', X)."
+        )
     if hasattr(model, "steps"):
         return "Convert a Pipeline with skl2onnx, after polyleaf.export.register_skl2onnx()."
     if hasattr(model, "estimator_"):
