@@ -191,6 +191,8 @@ def _breaks() -> str:
 - **Few rows, many features**: what is sent does not depend on the rows, so that small problems are
   slower on two workers than on one.
 - **Slow networks**: 10 MB a tree, as 50 features take, are most of a second at 100 Mbit/s.
-- **Forests and graphs** hold the codes (graphs: the numbers) of all rows on every worker.
+- **Forests** hold Y of all rows on every worker, and their codes, too, unless `sums="fixed"` lets these stay where
+  they are: then each tree sends codes of its rows once, and all workers wait for the slowest in every tree. **Graphs**
+  hold the numbers of all rows on every worker.
 - **Sparse X** is gathered by every worker while it is binned.
 """
