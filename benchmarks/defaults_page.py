@@ -303,10 +303,14 @@ def _verdict(measure: str, greater: bool, methods: list[str], table: list[list[A
     for which, of in ((is_whole, "on which all finished"), ([True] * len(table), "in all")):
         if any(which) and not (of == "in all" and all(is_whole)):
             ranks = average_ranks(means[which], greater_is_better=greater)
-            place = 1 + int((ranks < ranks[auto]).sum())
+            place = 1 + int((ranks < ranks[auto] - 1e-9).sum())
+            level = [
+                m for m, r in zip(methods, ranks) if m != "Auto" and abs(r - ranks[auto]) < 1e-9
+            ]
+            shared = f" (with {' and '.join(level)})" if level else ""
             told += (
-                f" Auto has average rank {ranks[auto]:.1f}, place {place} of {len(methods)}, over "
-                f"{sum(which)} sets {of};"
+                f" Auto has average rank {ranks[auto]:.1f}, place {place}{shared} of "
+                f"{len(methods)}, over {sum(which)} sets {of};"
             )
             told += _kinds(ranks, methods)
     rivals = [j for j, m in enumerate(methods) if m not in OURS]

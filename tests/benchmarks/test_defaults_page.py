@@ -81,3 +81,8 @@ def test_a_method_that_ran_on_some_sets_is_shown_without_a_rank(tmp_path, monkey
     text = _page(lines, tmp_path, monkeypatch)
     assert "| mlrl-boomer | **0.700** |  |" in text
     assert "place 1 of 3" in text
+
+
+def test_a_place_that_is_shared_says_with_whom(tmp_path, monkeypatch):
+    lines = [_line("andro", m, score) for m, score in zip(METHODS, (0.5, 0.5, 0.1))]
+    assert "place 1 (with Boosting) of 3" in _page(lines, tmp_path, monkeypatch)
