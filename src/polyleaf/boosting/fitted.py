@@ -48,7 +48,7 @@ class RawReader:
 
     def numbers(self, raw: NDArray[np.float32]) -> NDArray[np.float64]:
         """Give numbers in the units of Y, of shape (n, d); with quantiles (n, d, n_quantiles)."""
-        values = np.empty(raw.shape)
+        values: NDArray[np.float64] = np.empty(raw.shape)
         n_rows = max(1, _BLOCK // max(1, raw.shape[1]))
         for start in range(0, len(raw), n_rows):
             block = slice(start, start + n_rows)
