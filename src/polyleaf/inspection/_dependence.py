@@ -26,8 +26,8 @@ from polyleaf.losses import Loss
 from polyleaf.rules.base import RuleEstimator
 from polyleaf.trees.additive import AdditiveTrees, ChannelChoice
 
-#: Rows and floats that are held at a time.
-_BLOCK_ROWS, _BLOCK_FLOATS = 2**16, 2**22
+#: Rows and floats that are held at a time: the more rows, the more go down a tree together.
+_BLOCK_ROWS, _BLOCK_FLOATS = 2**18, 2**22
 
 
 @dataclass(frozen=True, eq=False)
