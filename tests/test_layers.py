@@ -182,7 +182,7 @@ LABELS = (X[:, :4] + 0.3 * np.random.default_rng(1).normal(size=(300, 4)) > 0).a
             24,
             16,
         ),
-        (polyleaf.BoostingRegressor(n_estimators=3, random_state=0), LABELS * 1.0, 30, 25),
+        (polyleaf.BoostingRegressor(n_estimators=6, random_state=0), LABELS * 1.0, 30, 25),
         (
             polyleaf.RuleClassifier(n_rules=5, loss="examplewise_logistic", random_state=0),
             LABELS,

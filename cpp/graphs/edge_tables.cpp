@@ -19,6 +19,16 @@ void expand_binary(const LabelGraph& graph, const double* parameters, double* ta
     }
 }
 
+void marginals_binary(const LabelGraph& graph, const double* tables, double* parameters) {
+    double* pairs = parameters + graph.n_node_parameters();
+    for (int64_t e = 0; e < graph.n_edges(); ++e) {
+        const double* table = tables + 4 * e;
+        pairs[e] = table[3];
+        parameters[graph.second[e]] = table[1] + table[3];
+        parameters[graph.first[e]] = table[2] + table[3];
+    }
+}
+
 }  // namespace
 
 void expand_tables(const LabelGraph& graph, const double* parameters, double* tables) {
@@ -65,6 +75,7 @@ void reduce_tables(const LabelGraph& graph, const double* tables, double* parame
 }
 
 void marginal_parameters(const LabelGraph& graph, const double* tables, double* parameters) {
+    if (graph.is_binary) return marginals_binary(graph, tables, parameters);
     for (int64_t e = 0; e < graph.n_edges(); ++e) {
         const int32_t n_a = graph.n_states[graph.first[e]], n_b = graph.n_states[graph.second[e]];
         double* of_a = parameters + graph.node_offset[graph.first[e]];

@@ -58,18 +58,19 @@ class Visit {
         double n_edges = 0.0, slope = 0.0;
         double mass = std::numeric_limits<double>::infinity();  // the most, then what is moved
     };
-    struct Change {
+    struct Change {        // of an edge
         int64_t to, from;  // into the tables
         int32_t move;      // into moves_
     };
 
     void fill_loss(const double* label_cost);
+    template <int kStates>
+    void fill_loss_of(const double* label_cost);
     double find_worst(int64_t max_sweeps);
     // How far the block is from its optimum at most: the value of all mass on the worst labelling,
     // with the score `worst`, less that of the mass where it is.
     double gap(double worst) const { return mass_ * worst - dot(marginals_, gradient_); }
     double pairwise_step(double self_kernel);
-    Change change_of(int64_t edge) const;
     double step_to_worst(double self_kernel);
 
     const LabelGraph& graph_;
@@ -79,6 +80,7 @@ class Visit {
     std::vector<double> table_loss_, marginals_, gradient_, reduced_;
     std::vector<int32_t> worst_, least_;
     std::vector<Move> moves_;
+    std::vector<Change> changes_;
     std::vector<int32_t> move_of_;  // per node where the two labellings differ
     const int32_t* labels_ = nullptr;
     double mass_ = 0.0, quadratic_ = 0.0;
@@ -101,13 +103,24 @@ void Visit::start(const MarginBlock& block, int64_t row) {
 }
 
 void Visit::fill_loss(const double* label_cost) {
+    if (graph_.is_binary)
+        fill_loss_of<2>(label_cost);
+    else
+        fill_loss_of<0>(label_cost);
+}
+
+// kStates: of all nodes, or 0 for any.
+template <int kStates>
+void Visit::fill_loss_of(const double* label_cost) {
+    double* table = table_loss_.data();
     for (int64_t e = 0; e < graph_.n_edges(); ++e) {
         const int32_t a = graph_.first[e], b = graph_.second[e];
+        const int32_t n_a = kStates ? kStates : graph_.n_states[a];
+        const int32_t n_b = kStates ? kStates : graph_.n_states[b];
         const double cost_a = label_cost ? label_cost[a] : 1.0;
         const double cost_b = label_cost ? label_cost[b] : 1.0;
-        double* table = table_loss_.data() + graph_.table_offset[e];
-        for (int32_t u = 0; u < graph_.n_states[a]; ++u)
-            for (int32_t v = 0; v < graph_.n_states[b]; ++v) {
+        for (int32_t u = 0; u < n_a; ++u)
+            for (int32_t v = 0; v < n_b; ++v) {
                 const double wrong_a = u == labels_[a] ? 0.0 : cost_a;
                 const double wrong_b = v == labels_[b] ? 0.0 : cost_b;
                 *table++ = loss_.edge_cost * std::max(wrong_a, wrong_b) +
@@ -162,9 +175,15 @@ double Visit::pairwise_step(double self_kernel) {
         if (!is_joined) moves_.push_back(Move());
     }
     if (moves_.empty()) return 0.0;
+    changes_.clear();
     for (int64_t e = 0; e < graph_.n_edges(); ++e) {
-        const Change change = change_of(e);
-        if (change.to == change.from) continue;
+        const int32_t a = graph_.first[e], b = graph_.second[e];
+        if (worst_[a] == least_[a] && worst_[b] == least_[b]) continue;
+        changes_.push_back({table_index(graph_, e, worst_.data()),
+                            table_index(graph_, e, least_.data()),
+                            move_of_[worst_[a] == least_[a] ? b : a]});
+    }
+    for (const Change& change : changes_) {
         Move& move = moves_[change.move];
         move.n_edges += 1.0;
         move.slope += gradient_[change.to] - gradient_[change.from];
@@ -177,9 +196,7 @@ double Visit::pairwise_step(double self_kernel) {
         if (move.slope < move.mass * curvature) move.mass = move.slope / curvature;
         gained += move.mass * (move.slope - 0.5 * move.mass * curvature);
     }
-    for (int64_t e = 0; e < graph_.n_edges(); ++e) {
-        const Change change = change_of(e);
-        if (change.to == change.from) continue;
+    for (const Change& change : changes_) {
         const double moved = moves_[change.move].mass;
         marginals_[change.to] += moved;
         marginals_[change.from] -= moved;
@@ -187,13 +204,6 @@ double Visit::pairwise_step(double self_kernel) {
         gradient_[change.from] += moved * self_kernel;
     }
     return gained;
-}
-
-// Which entries of an edge's table a step takes mass from and gives it to.
-Visit::Change Visit::change_of(int64_t edge) const {
-    const int32_t a = graph_.first[edge], b = graph_.second[edge];
-    return {table_index(graph_, edge, worst_.data()), table_index(graph_, edge, least_.data()),
-            move_of_[worst_[a] == least_[a] ? b : a]};
 }
 
 // Moves a share of all mass to the worst labelling.

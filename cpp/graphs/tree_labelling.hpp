@@ -31,8 +31,15 @@ class TreeLabelling {
         int32_t step, parent_step;  // from one state to the next, in the table
     };
 
-    template <int kStates, typename Value>
+    template <typename Value>
     double search(const Value& value, const int32_t* ahead, int32_t* labels);
+    // From the leaves to the roots: the best score below every state, and who it belongs to.
+    template <typename Value>
+    void climb(const Value& value, const int32_t* ahead);
+    template <typename Value>
+    void climb_binary(const Value& value, const int32_t* ahead);
+    // Back to the leaves; returns the score.
+    double descend(const int32_t* ahead, int32_t* labels) const;
 
     const LabelGraph& graph_;
     std::vector<Link> links_;  // from the leaves to the roots

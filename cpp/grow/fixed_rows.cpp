@@ -73,6 +73,11 @@ class FixedRows::Source {
         const int32_t q = channels.n_channels;
         if (is_plain_ && are_all) return channels.values_f32 + begin * q;
         scratch.resize((end - begin) * q);
+        if (is_plain_ && q == 1) {
+            for (int64_t i = begin; i < end; ++i)
+                scratch[i - begin] = channels.values_f32[rows[i]];
+            return scratch.data();
+        }
         for (int64_t i = begin; i < end; ++i) {
             float* const out = scratch.data() + (i - begin) * q;
             if (is_plain_)
@@ -83,6 +88,19 @@ class FixedRows::Source {
                 load(channels.values_f64, rows[i], out);
         }
         return scratch.data();
+    }
+    // Weights of the same rows: one each, or one per channel.
+    const float* weights(int64_t begin, int64_t end, std::vector<float>& scratch) const {
+        const int64_t width = n_weights();
+        if (are_all) return channels.hessian + begin * width;
+        scratch.resize((end - begin) * width);
+        for (int64_t i = begin; i < end; ++i)
+            for (int64_t k = 0; k < width; ++k)
+                scratch[(i - begin) * width + k] = channels.hessian[rows[i] * width + k];
+        return scratch.data();
+    }
+    int64_t n_weights() const {
+        return channels.policy == HessianPolicy::per_channel ? channels.n_channels : 1;
     }
     float row_weight(int64_t i) const { return channels.hessian[rows[i]]; }
     const float* entry_weights(int64_t i) const {
@@ -115,6 +133,11 @@ class FixedRows::Source {
     bool is_plain_ = false;
 };
 
+// Numbers of some rows, before they go to their places.
+struct FixedRows::Scratch {
+    std::vector<int16_t> records, weights;
+};
+
 void FixedRows::find_sizes(const Source& source, ThreadTeam& team, Reducer* reducer,
                            std::vector<double>& largest, std::vector<double>& sizes) const {
     const int32_t q = source.channels.n_channels;
@@ -142,12 +165,9 @@ void FixedRows::find_sizes(const Source& source, ThreadTeam& team, Reducer* redu
                 kernels.measure_sizes(task);
             };
             add(source.gradients(begin, end, scratch[thread]), end - begin, q, 0);
-            for (int64_t i = begin; layout.per_channel && i < end; ++i)
-                add(source.entry_weights(i), 1, q, q);
-            for (int64_t i = begin; layout.has_weight && i < end; ++i) {
-                const float weight = source.row_weight(i);
-                add(&weight, 1, 1, 2 * q);
-            }
+            if (layout.per_channel || layout.has_weight)
+                add(source.weights(begin, end, scratch[thread]), end - begin, source.n_weights(),
+                    layout.per_channel ? q : 2 * q);
         });
     };
     measure(false);
@@ -233,7 +253,8 @@ void FixedRows::find_squares(const Source& source, ThreadTeam& team, Reducer* re
 }
 
 void FixedRows::quantise(const Source& source, int b, int64_t begin, int64_t end,
-                         const float* gradients, const float* scales) {
+                         const float* gradients, const float* weights, const float* scales,
+                         Scratch& scratch) {
     const Kernels& kernels = kernels_for(16);
     const FixedLayout::Block& block = layout.blocks[b];
     const int lanes = layout.lanes;
@@ -251,26 +272,30 @@ void FixedRows::quantise(const Source& source, int b, int64_t begin, int64_t end
         task.numbers = first + begin * lanes;
         return kernels.quantise(task);
     }
-    task.n_rows = 1;
-    for (int64_t i = begin; i < end; ++i) {
-        task.values = gradients + (i - begin) * q + block.first_channel;
-        task.numbers = first + int64_t{source.rows[i]} * lanes;
+    scratch.records.resize((end - begin) * lanes);
+    task.values = gradients + block.first_channel;
+    task.n_rows = end - begin;
+    task.numbers = scratch.records.data();
+    kernels.quantise(task);
+    // A weight stands behind the count, those of channels behind the gradients.
+    const int n_weights = layout.per_channel ? block.n_channels : block.n_head - 1;
+    if (layout.per_channel || block.n_head > 1) {
+        const int lane = layout.per_channel ? layout.hessian_lane(b, 0) : 1;
+        scratch.weights.resize((end - begin) * n_weights);
+        task.values = weights + (layout.per_channel ? block.first_channel : 0);
+        task.scales = scales + lane;
+        task.value_stride = source.n_weights();
+        task.n_values = task.lanes = n_weights;
+        task.n_head = 0;
+        task.numbers = scratch.weights.data();
         kernels.quantise(task);
-        auto add = [&](int lane, float value) {
-            QuantiseTask one;
-            int16_t number[2];
-            one.values = &value;
-            one.scales = scales + lane;
-            one.n_rows = one.n_values = one.lanes = 1;
-            one.value_stride = 1;
-            one.numbers = number;
-            kernels.quantise(one);
-            task.numbers[lane] = number[0];
-        };
-        if (block.n_head > 1) add(1, source.row_weight(i));
-        for (int k = 0; layout.per_channel && k < block.n_channels; ++k)
-            add(layout.hessian_lane(b, k), source.entry_weights(i)[block.first_channel + k]);
+        for (int64_t i = 0; i < end - begin; ++i)
+            std::copy_n(scratch.weights.data() + i * n_weights, n_weights,
+                        scratch.records.data() + i * lanes + lane);
     }
+    for (int64_t i = begin; i < end; ++i)
+        std::copy_n(scratch.records.data() + (i - begin) * lanes, lanes,
+                    first + int64_t{source.rows[i]} * lanes);
 }
 
 void FixedRows::fill(const BinnedView& binned, const ChannelsView& channels, const int32_t* rows,
@@ -288,12 +313,16 @@ void FixedRows::fill(const BinnedView& binned, const ChannelsView& channels, con
     std::vector<float> scales(units.size(), 0.0f);
     for (size_t k = 0; k < units.size(); ++k)
         if (units[k] > 0.0) scales[k] = static_cast<float>(1.0 / units[k]);
-    std::vector<std::vector<float>> scratch(team.size());
+    const bool weighs = layout.has_weight || layout.per_channel;
+    std::vector<Scratch> scratch(team.size());
+    std::vector<std::vector<float>> gradients(team.size()), weights(team.size());
     team.parallel_for(n_chunks(n_rows), [&](int64_t chunk, int thread) {
         const int64_t begin = chunk * kChunkRows, end = std::min(n_rows, begin + kChunkRows);
-        const float* const all = source.gradients(begin, end, scratch[thread]);
+        const float* const all = source.gradients(begin, end, gradients[thread]);
+        const float* const by = weighs ? source.weights(begin, end, weights[thread]) : nullptr;
         for (int b = 0; b < layout.n_blocks(); ++b)
-            quantise(source, b, begin, end, all, scales.data() + b * layout.lanes);
+            quantise(source, b, begin, end, all, by, scales.data() + b * layout.lanes,
+                     scratch[thread]);
     });
     squares.clear();
     if (measures_impurity) find_squares(source, team, reducer);

@@ -80,13 +80,16 @@ class FixedRows {
 
   private:
     class Source;
+    struct Scratch;
     // (n_lanes,) of all blocks: the largest size and the sum of sizes in each lane.
     void find_sizes(const Source& source, ThreadTeam& team, Reducer* reducer,
                     std::vector<double>& largest, std::vector<double>& sizes) const;
     void choose_units(const std::vector<double>& largest, const std::vector<double>& sizes);
-    // Rows from begin to end of the source; gradients: theirs, (end - begin, n_channels).
+    // Rows from begin to end of the source; gradients: theirs, (end - begin, n_channels); weights,
+    // if they have some: as the source gives them.
     void quantise(const Source& source, int block, int64_t begin, int64_t end,
-                  const float* gradients, const float* scales);
+                  const float* gradients, const float* weights, const float* scales,
+                  Scratch& scratch);
     void find_squares(const Source& source, ThreadTeam& team, Reducer* reducer);
 
     int64_t n_source_rows_ = 0;

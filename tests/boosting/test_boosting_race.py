@@ -103,6 +103,22 @@ def test_what_costs_as_much_as_the_leader_without_being_better_is_given_up(runs)
     assert single.best_at is not None  # it had fewer rounds than it might have
 
 
+def test_what_is_behind_after_a_part_of_the_work_is_given_up_then(runs):
+    fitted(INDEPENDENT, n_estimators=100)
+    first, all_outputs = runs[0], runs[2]
+    assert all_outputs.projection is None
+    assert 0.4 * first.work <= all_outputs.work < 0.6 * first.work
+    assert all_outputs.loss >= [loss for at, loss in first.course if at <= all_outputs.work][-1]
+
+
+@pytest.mark.parametrize(("rate", "most"), [(0.1, 30), (0.15, 30), (0.3, 60), (0.7, 60)])
+def test_the_race_takes_larger_steps_than_the_fit_and_fewer(runs, rate, most):
+    fitted(ALIKE + 5.0 * X[:, :1], n_estimators=60, learning_rate=rate)
+    n_rounds = [len(run.course) for run in runs]
+    assert max(n_rounds) <= most
+    assert rate > 0.2 or max(n_rounds) == most
+
+
 def test_what_is_better_may_go_on(runs):
     fitted(INDEPENDENT, n_estimators=50)
     first, single = runs[0], runs[-1]

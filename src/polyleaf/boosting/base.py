@@ -16,6 +16,7 @@ from polyleaf import losses, projections
 from polyleaf.boosting.booster import Booster, BoostingSettings, sums_in_fixed_point
 from polyleaf.boosting.checks import (
     Callback,
+    StoppingRule,
     as_callbacks,
     check_combinations,
     check_goes_on,
@@ -34,7 +35,6 @@ from polyleaf.boosting.rounds import (
     DEPTH,
     BoostingLoop,
     ChosenView,
-    StoppingRule,
     choose_projection,
 )
 from polyleaf.boosting.validation import (

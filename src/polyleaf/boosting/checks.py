@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from polyleaf import projections
 from polyleaf.boosting.booster import BoostingSettings
 from polyleaf.boosting.model import BoostedTrees
-from polyleaf.boosting.rounds import BoostingProgress
 from polyleaf.checks import memory
 from polyleaf.checks.numbers import shown
 from polyleaf.checks.warning import warn_user
@@ -28,6 +28,45 @@ LARGEST_RAW_BYTES = 2**31
 
 #: Names that the leaves of a model can be fitted under.
 _LEAF_FITS = {"dense": ("relabel",), "linear": ("linear",), "single": ("relabel", "linear")}
+
+
+@dataclass(frozen=True)
+class BoostingProgress:
+    """How far boosting has come, for callbacks.
+
+    Attributes
+    ----------
+    n_estimators : int
+        Number of rounds so far, those of an earlier fit included.
+    train_loss : float
+        Mean loss of the training rows.
+    validation_loss : float or None
+        Mean loss of the validation rows.
+    validation_score : float or None
+        The metric that was asked for, on the validation rows.
+    """
+
+    n_estimators: int
+    train_loss: float
+    validation_loss: float | None = None
+    validation_score: float | None = None
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When to stop: after so many rounds without anything better.
+
+    Attributes
+    ----------
+    n_iter_no_change : int or None
+        None: never.
+    tolerance : float
+        By how much the loss or score must get better to count, relative to its size.
+    """
+
+    n_iter_no_change: int | None = None
+    tolerance: float = 1e-7
+
 
 Callback = Callable[[BoostingProgress], Any]
 

@@ -18,6 +18,9 @@ from polyleaf.losses._targets import Terms
 from polyleaf.trees.moments import largest_size
 from polyleaf.trees.shards import AllReduce, ExactUnit, Shard, exact_sums
 
+#: Groups of rows whose losses tell how sure a mean loss is.
+MOST_GROUPS = 32
+
 
 @dataclass(frozen=True, eq=False)
 class ShardTargets(LossTargets):
@@ -163,6 +166,16 @@ def weighted_row_losses(
         elif part.weights is not None and loss.is_joint_over_outputs:
             by_row[rows] *= part.weights.max(axis=1)
     return by_row
+
+
+def exact_group_losses(
+    loss: Loss, targets: LossTargets, raw: NDArray[np.float32], shard: Shard
+) -> NDArray[np.float64]:
+    """Sum the loss over each of `MOST_GROUPS` groups of rows, whoever holds them."""
+    by_group = np.zeros((targets.n_rows, MOST_GROUPS))
+    at = np.arange(targets.n_rows), shard.numbers % MOST_GROUPS
+    by_group[at] = weighted_row_losses(loss, targets, raw)
+    return exact_sums(by_group, shard)
 
 
 class ExactSums:

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from polyleaf.boosting.booster import Booster, BoostingSettings
-from polyleaf.boosting.exact import weighted_row_losses
+from polyleaf.boosting.checks import BoostingProgress, StoppingRule
+from polyleaf.boosting.exact import MOST_GROUPS, exact_group_losses
 from polyleaf.boosting.leaves import Units
 from polyleaf.boosting.validation import Validation, joined_rows, taken
 from polyleaf.losses import Loss, LossTargets
 from polyleaf.projections import Adaptive, Gaussian, Projection, RoundRobin
 from polyleaf.trees.moments import channel_moments
-from polyleaf.trees.shards import Shard, draw_share, exact_sums
+from polyleaf.trees.shards import Shard, draw_share
 
 if TYPE_CHECKING:
     from polyleaf.boosting.model import BoostedTrees
@@ -38,9 +39,17 @@ _blas = cache(ThreadpoolController)
 #: A stream of chance for the rows of the race.
 _RACE_STREAM = 2**32 + 2
 #: Rows that take part; a quarter of them judges, in groups whose losses tell how sure they are.
-_MOST_ROWS, _LEAST_ROWS, _JUDGES, _MOST_GROUPS = 4000, 40, 4, 32
-#: Rounds of a view, and of one output at a time, which learns faster and costs more.
-_N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 20
+_MOST_ROWS, _LEAST_ROWS, _JUDGES = 4000, 40, 4
+#: The race learns so many times as fast as the fit, at most at that rate, in fewer rounds.
+_SPEED, _FASTEST = 2.0, 0.3
+#: Rounds of a view at the rate of the fit, and of one output at a time, which learns faster and
+#: costs more.
+_N_ROUNDS, _N_SINGLE_ROUNDS, _PATIENCE = 200, 50, 30
+#: Shares of the leader's work after which a view may be given up (trees for all outputs learn
+#: alike, those for one output overtake late), and after which it has to be clearly better.
+_SHARED_TRIAL, _SINGLE_TRIAL, _LONG_TRIAL = 0.4, 1.0, 3.0
+#: What a tree costs besides additions, in additions.
+_TREE_WORK = 1e5
 #: With more outputs, one at a time is not tried: a round of it has a tree for each.
 _MOST_SINGLE_OUTPUTS = 64
 #: How many times as many rounds as were best in the race are worth while: all rows bear more
@@ -48,44 +57,6 @@ _MOST_SINGLE_OUTPUTS = 64
 _MORE_ROUNDS = 2
 #: Depth of trees, and that tried where all rows race: 6 parts few rows down to single ones.
 DEPTH, _SMALL_DEPTH = 6, 3
-
-
-@dataclass(frozen=True)
-class BoostingProgress:
-    """How far boosting has come, for callbacks.
-
-    Attributes
-    ----------
-    n_estimators : int
-        Number of rounds so far, those of an earlier fit included.
-    train_loss : float
-        Mean loss of the training rows.
-    validation_loss : float or None
-        Mean loss of the validation rows.
-    validation_score : float or None
-        The metric that was asked for, on the validation rows.
-    """
-
-    n_estimators: int
-    train_loss: float
-    validation_loss: float | None = None
-    validation_score: float | None = None
-
-
-@dataclass(frozen=True)
-class StoppingRule:
-    """When to stop: after so many rounds without anything better.
-
-    Attributes
-    ----------
-    n_iter_no_change : int or None
-        None: never.
-    tolerance : float
-        By how much the loss or score must get better to count, relative to its size.
-    """
-
-    n_iter_no_change: int | None = None
-    tolerance: float = 1e-7
 
 
 class BoostingLoop:
@@ -294,8 +265,10 @@ class _Result:
     best_at : int or None
         The best round, if the loss has risen since.
     work : float
-        Additions of all rounds.
+        Additions of all rounds, and what trees cost besides.
     max_depth : int or None
+    course : sequence of (work, loss)
+        The least loss after each round.
     """
 
     projection: Projection | None
@@ -304,6 +277,7 @@ class _Result:
     best_at: int | None
     work: float
     max_depth: int | None = None
+    course: Sequence[tuple[float, float]] = ()
 
     def is_clearly_better_than(self, other: _Result | None) -> bool:
         """Tell whether the groups agree: less loss by more than the standard error of that."""
@@ -327,8 +301,9 @@ def choose_projection(
 ) -> ChosenView:
     """Find the view whose model predicts rows that were set aside best.
 
-    The cheapest view comes first; another takes its place if it is clearly better. What has cost
-    as much as the view in the lead without being any better is given up.
+    The cheapest view comes first; another takes its place if it is clearly better. What is no
+    better than the view in the lead was after the same work is given up, and steps are larger than
+    those of the fit: the race is to cost less than what it chooses.
 
     Parameters
     ----------
@@ -437,6 +412,7 @@ class _Race:
         self._part, self._units, self._settings = part, units, settings
         self._entropy, self._n_threads = entropy, n_threads
         self._shard, self._judge_shard = shard, judge_shard
+        self._speed = max(1.0, min(_SPEED, _FASTEST / settings.learning_rate))
         self._judging, self._judges = judging, units.loss_targets(judges)
 
     def run(
@@ -450,7 +426,8 @@ class _Race:
         tree = replace(self._settings.tree, projection=projection)
         if max_depth is not None:
             tree = replace(tree, max_depth=max_depth)
-        settings = replace(self._settings, tree=tree)
+        rate = self._speed * self._settings.learning_rate
+        settings = replace(self._settings, tree=tree, learning_rate=rate)
         booster = Booster(
             self._part, settings, self._entropy, self._n_threads, self._units, self._shard
         )
@@ -460,40 +437,50 @@ class _Race:
         validation = Validation(
             self._judging, targets, self._settings.loss, shard=self._judge_shard, watch=watch
         )
-        least = np.inf
+        is_single = isinstance(projection, RoundRobin)
+        trial = np.inf if leader is None else leader.work
+        trial *= _SINGLE_TRIAL if is_single else _SHARED_TRIAL
+        course: list[tuple[float, float]] = []
+        is_long = False
+
+        def result(best_at: int | None = None) -> _Result:
+            by_group = _group_losses(self._settings.loss, targets, best, self._judge_shard)
+            work, loss = course[-1]
+            return _Result(projection, loss, by_group, best_at, work, max_depth, course)
 
         def is_given_up(progress: BoostingProgress) -> bool:
-            nonlocal least
-            least = min(least, progress.validation_loss or 0.0)
-            return leader is not None and booster.spent >= leader.work and least >= leader.loss
+            nonlocal is_long
+            work = booster.spent + _TREE_WORK * progress.n_estimators * booster.n_trees_per_stage
+            least = min(course[-1][1] if course else np.inf, progress.validation_loss or 0.0)
+            course.append((work, least))
+            if leader is None or work < trial:
+                return False
+            if not is_long and work >= _LONG_TRIAL * leader.work:
+                is_long = True
+                return not result().is_clearly_better_than(leader)
+            before = [loss for at, loss in leader.course if at <= work]
+            return bool(before) and least >= before[-1]
 
-        loop = BoostingLoop(booster, [validation], StoppingRule(_PATIENCE), [is_given_up])
-        is_single = isinstance(projection, RoundRobin)
+        rule = StoppingRule(math.ceil(_PATIENCE / self._speed))
+        loop = BoostingLoop(booster, [validation], rule, [is_given_up])
         most_rounds = min(n_estimators, _N_SINGLE_ROUNDS if is_single else _N_ROUNDS)
+        most_rounds = math.ceil(most_rounds / self._speed)
         loop.run(most_rounds)
         losses = loop.history["validation_loss"]
         if not np.isfinite(losses).any():
-            return _Result(projection, np.inf, np.zeros(0), None, booster.spent, max_depth)
-        best_at = int(np.nanargmin(losses)) + 1
-        return _Result(
-            projection,
-            loss=losses[best_at - 1],
-            group_losses=_group_losses(self._settings.loss, targets, best, self._judge_shard),
-            best_at=best_at if len(losses) < most_rounds else None,
-            work=booster.spent,
-            max_depth=max_depth,
-        )
+            work = course[-1][0]
+            return _Result(projection, np.inf, np.zeros(0), None, work, max_depth)
+        if len(losses) == most_rounds:
+            return result()
+        return result(math.ceil(int(np.nanargmin(losses) + 1) * self._speed))
 
 
 def _group_losses(
     loss: Loss, targets: LossTargets, raw: NDArray[np.float32], shard: Shard | None
 ) -> NDArray[np.float64]:
-    """Sum the loss over each group of rows."""
+    """Sum the loss over each of `MOST_GROUPS` groups of rows, or as many as there are rows."""
     if shard is not None:
-        by_group = np.zeros((targets.n_rows, _MOST_GROUPS))
-        at = np.arange(targets.n_rows), shard.numbers % _MOST_GROUPS
-        by_group[at] = weighted_row_losses(loss, targets, raw)
-        return exact_sums(by_group, shard)
-    n_groups = min(_MOST_GROUPS, targets.n_rows)
+        return exact_group_losses(loss, targets, raw, shard)
+    n_groups = min(MOST_GROUPS, targets.n_rows)
     groups = [np.arange(g, targets.n_rows, n_groups) for g in range(n_groups)]
     return np.array([loss.value(targets.at(rows), raw[rows]) for rows in groups])

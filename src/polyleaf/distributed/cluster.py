@@ -16,8 +16,7 @@ from sklearn.base import clone
 
 from polyleaf._version import __version__
 from polyleaf.boosting.base import Boosting
-from polyleaf.boosting.checks import as_callbacks
-from polyleaf.boosting.rounds import BoostingProgress
+from polyleaf.boosting.checks import BoostingProgress, as_callbacks
 from polyleaf.distributed.collectives import CollectiveError
 from polyleaf.distributed.parts import check_eval_set, make_parts, need_dask, split_targets
 from polyleaf.distributed.records import Checkpoint

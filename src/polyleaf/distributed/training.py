@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polyleaf.boosting.base import Boosting
-from polyleaf.boosting.rounds import BoostingProgress
+from polyleaf.boosting.checks import BoostingProgress
 from polyleaf.distributed.collectives import Collective, Traffic
 from polyleaf.distributed.graphs import train_graphs
 from polyleaf.distributed.reading import Rows, read_divided, read_graph_rows

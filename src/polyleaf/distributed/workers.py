@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from polyleaf._version import __version__
-from polyleaf.boosting.rounds import BoostingProgress
+from polyleaf.boosting.checks import BoostingProgress
 from polyleaf.checks.memory import limited_memory
 from polyleaf.checks.optional import require
 from polyleaf.distributed.collectives import Collective, CollectiveError, Traffic

@@ -447,10 +447,18 @@ def large_rows(
         With their weights.
     """
     assert isinstance(channels.source, np.ndarray)
-    shown = channels.source[rows]
-    sizes = np.sqrt(np.einsum("ij,ij->i", shown, shown, dtype=np.float64)).astype(np.float32)
-    own = replace(shard, numbers=shard.numbers[rows])
+    are_all = rows.size == channels.source.shape[0]
+    shown = channels.source if are_all else channels.source[rows]
+    if channels.n_channels == 1:
+        sizes = np.abs(shown[:, 0])
+    else:
+        squares = np.einsum("ij,ij->i", shown, shown, dtype=np.float64)
+        sizes = np.sqrt(squares).astype(np.float32)
+    own = shard if are_all else replace(shard, numbers=shard.numbers[rows])
     is_drawn, is_other, factor = draw_by_size(seed, own, sizes, share)
-    factors = np.ones(channels.source.shape[0], np.float32)
-    factors[rows[is_other]] = factor
+    if are_all:
+        factors = np.where(is_other, np.float32(factor), np.float32(1.0))
+    else:
+        factors = np.ones(channels.source.shape[0], np.float32)
+        factors[rows[is_other]] = factor
     return rows[is_drawn], channels.weighted(factors)
