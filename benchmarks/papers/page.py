@@ -39,9 +39,9 @@ repeat, the call that made the estimator, processor time, date, versions and com
 
 A value is *within* (=) if it differs from the published one by no more than one standard
 deviation, the larger of the two, or by half a unit of the last digit shown; else it is *better*
-(+) or *worse* (-), and the reason is given below. Published values stand in brackets, also those
-on data that are not at hand. Methods have the settings of
-{doc}`/guide/papers`. A † marks what an earlier version measured, before its repeats were recorded
+(+) or *worse* (-), with the reason below: what we think it is, unless a measurement is named.
+Published values stand in brackets, also those on data that are not at hand. Methods have the
+settings of {doc}`/guide/papers`. A † marks what an earlier version measured, before its repeats were recorded
 one by one: those scripts spelt out what the tables name and left the rest to the defaults of
 their day, such as thresholds from 255 bins.
 """
@@ -229,10 +229,17 @@ def _ends(line: Mapping[str, Any]) -> dict[str, Any]:
     return {**line, "values": ends}
 
 
-def _quick_why(table: Table, row: Row, measure: Measure, found: str, folder: Path) -> str:
+def _quick_why(
+    table: Table,
+    row: Row,
+    measure: Measure,
+    line: Mapping[str, Any],
+    found: str,
+    folder: Path,
+) -> str:
     """Give the reason of a quick verdict: few repeats, if that of the full row is another."""
     full = Records(table.name, folder).find(table.name, row.labels)
-    if full is not None and repeats_of(full) > table.quick_repeats:
+    if full is not None and repeats_of(full) > repeats_of(line):
         ours, deviation = mean_of(full, measure.name), deviation_of(full, measure.name)
         if not np.isnan(ours):
             whole = verdict(ours, deviation, row.published[measure.name], measure)
@@ -263,7 +270,7 @@ def quick_section(folder: Path = FOLDER) -> str:
                 found = "" if published is None else verdict(ours, deviation, published, measure)
                 counts[found] += bool(found)
                 if found in ("better", "worse"):
-                    reason = _quick_why(table, row, measure, found, folder)
+                    reason = _quick_why(table, row, measure, line, found, folder)
                     shown = f"{table.name} {named} ({measure.name})"
                     reasons.setdefault(f"*{found}*: {_sentence(reason)}", []).append(shown)
                 theirs = (
