@@ -80,7 +80,7 @@ def test_a_method_that_ran_on_some_sets_is_shown_without_a_rank(tmp_path, monkey
     lines += [_line("andro", "mlrl-boomer", 0.7)]
     text = _page(lines, tmp_path, monkeypatch)
     assert "| mlrl-boomer | **0.700** |  |" in text
-    assert "place 1 of 3" in text
+    assert "place 1 (with Boosting and CatBoost 500) of 3" in text
 
 
 def test_a_place_that_is_shared_says_with_whom(tmp_path, monkeypatch):
