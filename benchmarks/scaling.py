@@ -90,6 +90,8 @@ def make_data(point: Point) -> tuple[Any, Any]:
     """
     if point.kind == "labels":
         X, Y = power_law_labels(point.rows, point.features, point.outputs, seed=0)
+        # scikit-learn takes positions of 32 bits only.
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return X, Y
     rng = np.random.default_rng(0)
     if point.kind == "words":

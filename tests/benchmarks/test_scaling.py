@@ -35,6 +35,12 @@ def test_a_point_is_measured_with_time_and_memory(kind):
     assert found["peak_bytes"] >= 0
 
 
+def test_the_rival_of_labels_can_run():
+    found = measure("rival", Point(rows=400, features=50, outputs=4, trees=2, kind="labels"))
+    assert found["library"] == "scikit-learn"
+    assert found["processor_seconds"] > 0
+
+
 def options_of(tmp_path, **given):
     options = {
         "records": tmp_path / "scaling.jsonl",
