@@ -69,7 +69,7 @@ class WishedLearner(RuleLearner):
             return counts
         return super()._sample(seed)
 
-    def _next_rule(self, seed: int) -> Rule:
+    def _next_rule(self, seed: int, *more: Any) -> Rule:
         rng = np.random.default_rng(seed)
         found = [self._body(seed, rng)]
         if self._way == "best of three":

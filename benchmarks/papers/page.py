@@ -41,9 +41,9 @@ A value is *within* (=) if it differs from the published one by no more than one
 deviation, the larger of the two, or by half a unit of the last digit shown; else it is *better*
 (+) or *worse* (-), with the reason below: what we think it is, unless a measurement is named.
 Published values stand in brackets, also those on data that are not at hand. Methods have the
-settings of {doc}`/guide/papers`. A † marks what an earlier version measured, before its repeats were recorded
-one by one: those scripts spelt out what the tables name and left the rest to the defaults of
-their day, such as thresholds from 255 bins.
+settings of {doc}`/guide/papers`. A † marks what an earlier version measured, before its repeats
+were recorded one by one: those scripts spelt out what the tables name and left the rest to the
+defaults of their day, such as thresholds from 255 bins.
 """
 
 
