@@ -129,6 +129,9 @@ def _rules():
         yield f"rules-{head}", polyleaf.RuleClassifier(head=head, **_RULES), X, LABELS
     chain = {"loss": "examplewise_logistic", "set_probabilities": "chain_rule"}
     yield "rules-chain_rule", polyleaf.RuleClassifier(**chain, **_RULES), X, LABELS
+    for name in ("gaussian", "subsample"):
+        model = polyleaf.RuleClassifier(projection=name, **_RULES)
+        yield f"rules-view-{name}", model, X, LABELS
     yield "rules-masked", polyleaf.RuleClassifier(**_RULES), FRAME, MASKED_LABELS
     yield "rules-classes", polyleaf.RuleClassifier(**_RULES), X, CLASSES
 
