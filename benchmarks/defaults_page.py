@@ -116,14 +116,14 @@ def _what_did_not(
         asked = {line["method"] for line in found if line["task"] in task}
         failed = [line["method"] for line in own if not line["scores"]]
         n_absent = len(asked - {line["method"] for line in own})
-        told += f"\n- {name}: no result of {', '.join(failed) or 'none of those begun'}"
-        told += f"; {n_absent} of {len(asked)} methods were not begun."
+        without = f"no result of {', '.join(failed)}; " if failed else ""
+        told += f"\n- {name}: {without}{n_absent} of {len(asked)} methods were not begun."
         delays = [line["waited"] / line["seconds"] for line in own if line["seconds"]]
         if delays:
             told += f" Fits that ended took {np.median(delays):.1f} times their processor time"
             told += " by the clock (median): other work shared the machine."
     if told:
-        limit = f", by the limit of {seconds} seconds (processor time) for a fit"
+        limit = f" (the limit of a fit is {seconds} seconds of processor time)"
         limit = "" if seconds is None else limit
         told = f"\n\nBegun and left out of all tables{limit}:\n{told}"
     never = [name for name in JUDGING if name not in {line["set"] for line in found}]

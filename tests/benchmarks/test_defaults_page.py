@@ -33,7 +33,7 @@ def test_the_page_names_sets_that_were_begun_and_those_that_were_not(tmp_path, m
     text = page.read_text()
     assert "one division of 2 of the 19 judging sets: andro, jura." in text
     assert "- nutrimouse: no result of Auto; 1 of 3 methods were not begun." in text
-    assert "limit of 60 seconds" in text
+    assert "limit of a fit is 60 seconds" in text
     assert "took 3.0 times their processor time" in text
     never = text.split("Judging sets that were not begun: ")[1].split(".")[0].split(", ")
     assert len(never) == 16
