@@ -57,10 +57,10 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
     Examples
     --------
-    >>> check_choice("method", "Treee", ["Mean", "Tree"])
+    >>> check_choice("method", "tree", ["Mean", "Tree"])
     Traceback (most recent call last):
         ...
-    ValueError: method must be one of 'Mean', 'Tree'; got 'Treee'. Did you mean 'Tree'?
+    ValueError: method must be one of 'Mean', 'Tree'; got 'tree'. Did you mean 'Tree'?
     """
     known = list(choices)
     if not isinstance(value, str) or value not in known:
