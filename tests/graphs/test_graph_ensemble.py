@@ -82,7 +82,7 @@ def test_a_warm_start_ends_where_a_cold_one_does(data):
     assert np.array_equal(warm._model.members.parameters_of(1), first)
     assert np.array_equal(warm._model.members.parameters, cold._model.members.parameters)
     assert warm.diversity_ == cold.diversity_
-    with pytest.raises(ValueError, match="at least the 6 members"):
+    with pytest.raises(ValueError, match="at least 6, the number of existing members"):
         warm.set_params(n_estimators=3).fit(X, Y)
     with pytest.raises(ValueError, match="data of the first fit"):
         warm.set_params(n_estimators=8).fit(X[:, :2], Y)

@@ -288,6 +288,7 @@ def test_the_papers_settings_are_pinned_whatever_the_defaults_become():
         "l2_regularization": 1.0,
         "l1_regularization": 0.0,
         "step": "newton",
+        "projection": None,
         "label_bins": None,
         "max_conditions": None,
         "min_coverage": 1,
