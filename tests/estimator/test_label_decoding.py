@@ -91,5 +91,7 @@ def test_known_label_sets_need_a_model_that_keeps_them(cls):
 def test_damaged_descriptions_are_refused(stored):
     from polyleaf.estimator.classifier import decoding_from_json
 
-    with pytest.raises(ValueError, match=r"Expected|must have the parameters|'exec' is not registered"):
+    with pytest.raises(
+        ValueError, match=r"Expected|must have the parameters|'exec' is not registered"
+    ):
         decoding_from_json(stored)
