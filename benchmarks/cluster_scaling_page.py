@@ -144,7 +144,7 @@ def _rivals() -> str:
         for name in ("xgboost", "lightgbm"):
             seconds = row[name]
             times = "" if seconds is None else f" ({seconds / row['two_workers']:.1f} times)"
-            cells.append("not run" if seconds is None else f"{1e3 * seconds:.0f}{times}")
+            cells.append("-" if seconds is None else f"{1e3 * seconds:.0f}{times}")
         cells.append(f"{row['payload_share']:.3f}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])

@@ -57,7 +57,7 @@ def seconds_of(action: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def xgboost_seconds(client: Any, lazy: Sequence[Any], n_rounds: int) -> float:
+def xgboost_seconds(client: Any, lazy: Sequence[Any], n_rounds: int) -> float | None:
     """Seconds per round of vector leaves by XGBoost; a fit of one round is taken off."""
     from xgboost import dask as xgb_dask
 
@@ -70,10 +70,17 @@ def xgboost_seconds(client: Any, lazy: Sequence[Any], n_rounds: int) -> float:
 
     first, _ = seconds_of(lambda: train(1))
     more, _ = seconds_of(lambda: train(1 + n_rounds))
-    return max(more - first, 1e-9) / n_rounds
+    return round_seconds(first, more, n_rounds)
 
 
-def lightgbm_seconds(client: Any, lazy: Sequence[Any], n_rounds: int, n_outputs: int) -> float:
+def round_seconds(first: float, more: float, n_rounds: int) -> float | None:
+    """Give the seconds of a round; None if further rounds did not take longer than their noise."""
+    return (more - first) / n_rounds if more > first else None
+
+
+def lightgbm_seconds(
+    client: Any, lazy: Sequence[Any], n_rounds: int, n_outputs: int
+) -> float | None:
     """Seconds per round of LightGBM with a model per output; some outputs stand for all."""
     import lightgbm
 
@@ -89,7 +96,10 @@ def lightgbm_seconds(client: Any, lazy: Sequence[Any], n_rounds: int, n_outputs:
     for output in range(shown):
         first, _ = seconds_of(lambda o=output: train(o, 1))
         more, _ = seconds_of(lambda o=output: train(o, 1 + n_rounds))
-        total += max(more - first, 1e-9) / n_rounds
+        seconds = round_seconds(first, more, n_rounds)
+        if seconds is None:
+            return None
+        total += seconds
     return total / shown * Y.shape[1]
 
 
