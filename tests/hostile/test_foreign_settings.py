@@ -163,3 +163,10 @@ def test_a_bar_without_a_thread_is_left_out(monkeypatch):
     expected = model.fit(X, Y).predict(X)
     monkeypatch.setattr("threading.Thread.start", start)
     assert np.array_equal(model.fit(X, Y).predict(X), expected)
+
+
+@pytest.mark.parametrize("kind", ["bsr", "csr", "coo"])
+def test_directions_of_features_are_no_sparse_matrix(kind):
+    signs = sparse.csr_array(np.eye(3)).asformat(kind)
+    with pytest.raises(ValueError, match="monotonic_cst of BoostingRegressor must be None"):
+        polyleaf.BoostingRegressor(monotonic_cst=signs).fit(X, Y)

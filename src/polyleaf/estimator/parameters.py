@@ -249,7 +249,8 @@ def is_monotonic(value: Any) -> bool:
     if value is None:
         return True
     signs = value.values() if isinstance(value, dict) else value
-    if isinstance(signs, str) or not hasattr(signs, "__iter__"):
+    # Sparse matrices have rows, which some kinds cannot even give.
+    if isinstance(signs, str) or not hasattr(signs, "__iter__") or hasattr(signs, "tocsr"):
         return False
     return all(isinstance(s, numbers.Integral) and s in (-1, 0, 1) for s in signs)
 
