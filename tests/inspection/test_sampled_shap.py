@@ -101,3 +101,5 @@ def test_what_cannot_be_sampled_is_refused():
         sampled_shap_values(model, X[:2], X[:0])
     with pytest.raises(ValueError, match="n_walks must be an integer"):
         sampled_shap_values(model, X[:2], X, n_walks=0)
+    with pytest.raises(ValueError, match="at most 1,000,000; got 1000000000000000000000"):
+        sampled_shap_values(model, X[:2], X, n_walks=10**21)

@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 _BLOCK_VALUES = 2**22
 #: Outputs of them at a time.
 _BLOCK_OUTPUTS = 2**23
+#: Each is a prediction of every row for every feature, twice.
+_MOST_WALKS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,11 @@ def sampled_shap_values(
             "explain its estimator_."
         )
     n_walks = expect_count("n_walks", n_walks, 1)
+    if n_walks > _MOST_WALKS:
+        raise ValueError(
+            f"n_walks must be an integer, at most {_MOST_WALKS:,}; got {n_walks}. Errors fall with "
+            "its square root: explain fewer rows, or take fewer walks."
+        )
     targets, features = model._targets, model._features
     if targets.kind == "mixed":
         raise TypeError("Sampled values need outputs of one kind; explain with shap_values.")
