@@ -120,8 +120,8 @@ def sampled_shap_values(
     n_walks = expect_count("n_walks", n_walks, 1)
     if n_walks > _MOST_WALKS:
         raise ValueError(
-            f"n_walks must be an integer, at most {_MOST_WALKS:,}; got {n_walks}. Errors fall with "
-            "its square root: explain fewer rows, or take fewer walks."
+            f"n_walks must be an integer, at most {_MOST_WALKS:,}; got {n_walks}. Errors fall "
+            "with its square root: fewer walks are enough."
         )
     targets, features = model._targets, model._features
     if targets.kind == "mixed":
