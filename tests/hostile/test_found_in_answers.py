@@ -137,3 +137,11 @@ def test_a_blend_imitates_itself_by_an_estimator_alone():
     tree = model.distil("Tree", X)
     for rows in (X.tolist(), sparse.coo_array(X)):
         assert np.array_equal(model.distil("Tree", rows).predict(X), tree.predict(X))
+
+
+def test_a_matrix_is_no_path_of_a_graph():
+    model = polyleaf.TreeRegressor(max_depth=1, random_state=0).fit(np.eye(4), np.eye(4))
+    signs = sparse.csr_array(np.eye(3))
+    signs.indices[0] = 10**6
+    with pytest.raises(TypeError, match="path must be a str or a path"):
+        polyleaf.export.to_onnx(model, signs)

@@ -99,6 +99,10 @@ def to_onnx(
     >>> np.allclose(found, model.predict(X), rtol=1e-5)
     True
     """
+    if path is not None and not isinstance(path, str | PathLike):
+        raise TypeError(
+            f"path must be a str or a path, or None to write no file; got {shown(path)}."
+        )
     own = model
     is_tuned = hasattr(model, "calibration") and hasattr(model, "cv")
     if is_tuned:
