@@ -71,9 +71,11 @@ def test_a_part_without_dimensions_is_refused():
 
 
 def test_names_that_are_a_sparse_matrix_are_refused():
-    names = sparse.coo_matrix(np.eye(2))
-    with pytest.raises(TypeError, match="output_names must be a sequence"):
-        polyleaf.TreeRegressor().fit(X, NUMBERS, output_names=names)
+    broken = sparse.lil_array(np.eye(2))
+    broken.rows = broken.rows[:1]
+    for names in (sparse.coo_matrix(np.eye(2)), broken):
+        with pytest.raises(TypeError, match="output_names must be a sequence"):
+            polyleaf.TreeRegressor().fit(X, NUMBERS, output_names=names)
 
 
 @pytest.mark.parametrize("names", [sparse.coo_matrix(np.eye(2)), "abc", 3, [1, 2]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -135,12 +136,14 @@ def check_output_names(output_names: Any, n_outputs: int) -> tuple[str, ...]:
     """
     if isinstance(output_names, str):
         output_names = [output_names]
-    try:
-        names = tuple(str(name) for name in output_names)
-    except (TypeError, NotImplementedError) as error:  # the second by sparse matrices
+    names = None
+    if not hasattr(output_names, "tocsr"):  # rows of a broken matrix cannot even be looked at
+        with suppress(TypeError):
+            names = tuple(str(name) for name in output_names)
+    if names is None:
         raise TypeError(
             f"output_names must be a sequence of strings; got {shown(output_names, 80)}."
-        ) from error
+        )
     if len(names) != n_outputs:
         raise ValueError(
             f"output_names must have a name for each of the {n_outputs} outputs of y; got "
