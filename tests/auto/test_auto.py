@@ -238,6 +238,8 @@ def test_damaged_files_are_refused(quick, tmp_path, monkeypatch):
     damaged(lambda a, m: a.update(blend_weights=a["blend_weights"][:, :0]))
     damaged(lambda a, m: a.update(blend_weights=-a["blend_weights"] - 1.0))
     damaged(lambda a, m: m["members"][0].update(estimator="os.system"))
+    damaged(lambda a, m: m.update(losses=""))
+    damaged(lambda a, m: m.update(losses=[0.1]))
     damaged(lambda a, m: m["members"][0].update(estimator="AutoRegressor"))
     damaged(lambda a, m: m.update(members=[]))
     damaged(lambda a, m: m.update(sharpness=0.0))

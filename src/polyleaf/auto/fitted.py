@@ -135,6 +135,9 @@ class FittedBlend:
             decoder = decoder_from_file(arrays, metadata["decoder"], n_outputs)
             calibrator = calibrator_from_file(arrays, metadata["calibrator"], n_outputs)
         losses = metadata["losses"]
+        if losses is not None:
+            of_members, of_all = losses  # a ValueError if there are not two
+            losses = float(of_members), float(of_all)
         return cls(
             features,
             targets,
@@ -146,7 +149,7 @@ class FittedBlend:
             tuple(_line_from_json(line) for line in metadata["leaderboard"]),
             decoder,
             calibrator,
-            None if losses is None else (float(losses[0]), float(losses[1])),
+            losses,
         )
 
 
