@@ -271,3 +271,14 @@ def test_stored_parameters_are_checked(X, tmp_path, name, value, message):
     write_model(path, arrays, metadata)
     with pytest.raises(ModelFileError, match=message):
         polyleaf.load(path)
+
+
+def test_a_model_beyond_the_memory_is_refused_with_words(tmp_path, monkeypatch):
+    def read(*_):
+        raise MemoryError
+
+    path = tmp_path / "model.polyleaf"
+    polyleaf.save(polyleaf.TreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0]), path)
+    monkeypatch.setattr(polyleaf.TreeRegressor, "_from_file", read)
+    with pytest.raises(ModelFileError, match="asks for more memory than there is"):
+        polyleaf.load(path)

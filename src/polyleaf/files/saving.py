@@ -127,6 +127,11 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
         if isinstance(error, UnregisteredError):
             raise ModelFileError(f"{where} cannot be loaded yet: {error}") from error
         raise ModelFileError(f"{where} is damaged: {error}") from error
+    except MemoryError as error:
+        raise ModelFileError(
+            f"{where} asks for more memory than there is: its model is larger than this machine, "
+            "or a number in it is damaged."
+        ) from error
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
