@@ -218,7 +218,7 @@ def _decode_sparse(elements: _Elements, shape: tuple[int, int]) -> sparse.csr_ar
     is_valid = (
         shape[0] <= _MAX_ROWS
         and starts[0] == 0
-        and (np.diff(starts.astype(np.int64)) >= 0).all()
+        and (starts[1:] >= starts[:-1]).all()
         and n_entries <= min(len(rows), len(values))
         and ((rows[:n_entries] >= 0) & (rows[:n_entries] < shape[0])).all()
     )

@@ -100,6 +100,8 @@ def expect_offsets(
         0 < offsets.size == n_steps + 1
         and offsets[0] == 0
         and offsets[-1] == total
+        # Before their steps: those of numbers far apart would wrap around.
+        and bool(np.all(offsets[1:] >= offsets[:-1]))
         and bool(np.all(np.diff(offsets) >= least))
     )
     if not good:

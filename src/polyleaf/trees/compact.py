@@ -135,6 +135,6 @@ def right_children(is_leaf: NDArray[np.bool_], offsets: NDArray[np.int64]) -> ND
 
 
 def _check_tree_offsets(offsets: NDArray[np.int64], bits: NDArray[np.uint8]) -> None:
-    good = offsets.size >= 2 and offsets[0] == 0 and bool(np.all(np.diff(offsets) >= 1))
+    good = offsets.size >= 2 and offsets[0] == 0 and bool(np.all(offsets[1:] > offsets[:-1]))
     if not good or -(-int(offsets[-1]) // 8) != bits.size:
         raise ValueError("Expected tree_offsets to rise from 0 to the number of nodes.")
